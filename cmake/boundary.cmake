@@ -1,0 +1,33 @@
+# The boundary (C headers), the header-only SDK over it, and the tool that writes a plugin's sidecar.
+
+add_library(tenon_plugin_api INTERFACE)
+add_library(Tenon::plugin_api ALIAS tenon_plugin_api)
+target_include_directories(tenon_plugin_api INTERFACE
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/plugin_api/include>" "$<INSTALL_INTERFACE:include>")
+target_compile_features(tenon_plugin_api INTERFACE c_std_11)
+set_target_properties(tenon_plugin_api PROPERTIES EXPORT_NAME plugin_api)
+
+add_library(tenon_sdk INTERFACE)
+add_library(Tenon::sdk ALIAS tenon_sdk)
+target_include_directories(tenon_sdk INTERFACE
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/sdk/include>" "$<INSTALL_INTERFACE:include>")
+target_link_libraries(tenon_sdk INTERFACE tenon_plugin_api)
+target_compile_features(tenon_sdk INTERFACE cxx_std_17)
+set_target_properties(tenon_sdk PROPERTIES EXPORT_NAME sdk)
+
+if(EXISTS "${PROJECT_SOURCE_DIR}/sdk/tools/sidecar.cpp")
+  add_executable(tenon-sidecar "${PROJECT_SOURCE_DIR}/sdk/tools/sidecar.cpp")
+  add_executable(Tenon::sidecar ALIAS tenon-sidecar)
+  target_link_libraries(tenon-sidecar PRIVATE Tenon::plugin_api tenon_warnings ${CMAKE_DL_LIBS})
+  set_target_properties(tenon-sidecar PROPERTIES EXPORT_NAME sidecar CXX_STANDARD 17)
+endif()
+
+if(BUILD_TESTING)
+  file(GLOB sdk_tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/plugin_api/*_test.c*"
+       "${PROJECT_SOURCE_DIR}/sdk/include/tenon/sdk/*_test.cpp" "${PROJECT_SOURCE_DIR}/sdk/tests/*_test.cpp")
+  if(sdk_tests)
+    tenon_add_test(test_sdk SOURCES ${sdk_tests} LIBS Tenon::sdk LABELS sdk)
+    # The SDK promises C++17 to vendors, so its own tests are compiled as that.
+    set_target_properties(test_sdk PROPERTIES CXX_STANDARD 17)
+  endif()
+endif()
