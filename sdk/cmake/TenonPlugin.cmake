@@ -4,7 +4,8 @@
 #                  [SOURCES <file>...]     every *.cpp of this folder and below that is no test when omitted
 #                  [LIBS <target>...]      what the plugin links besides Tenon::sdk
 #                  [INCLUDES <folder>...]  further private include folders
-#                  [RULES <folder>]        fusion rules (*.json) that ship beside the plugin
+#                  [RULES <folder>]        fusion rules (*.json) that the plugin carries in itself: its sources see them
+#                                          as `tenon_plugin_rules`, `#include "tenon_plugin_rules.hpp"`
 #                  [TESTS <file>...])      Catch2 tests that may call the plugin's internals
 #
 # Builds the plugin as a module that exports one symbol and resolves all others at link time, writes its sidecar
@@ -84,23 +85,53 @@ function(tenon_add_plugin target)
   set_property(GLOBAL APPEND PROPERTY TENON_PLUGIN_TARGETS "${target}")
 
   if(arg_RULES)
-    get_filename_component(rules "${arg_RULES}" ABSOLUTE)
-    file(GLOB rule_files CONFIGURE_DEPENDS "${rules}/*.json")
-    if(NOT rule_files)
-      message(FATAL_ERROR "tenon_add_plugin(${target}): RULES folder '${rules}' has no *.json file")
-    endif()
-    add_custom_command(TARGET "${target}" POST_BUILD
-      COMMAND "${CMAKE_COMMAND}" -E rm -rf "${output}/${arg_NAME}.rules"
-      COMMAND "${CMAKE_COMMAND}" -E make_directory "${output}/${arg_NAME}.rules"
-      COMMAND "${CMAKE_COMMAND}" -E copy ${rule_files} "${output}/${arg_NAME}.rules"
-      VERBATIM)
-    set_property(TARGET "${target}" APPEND PROPERTY LINK_DEPENDS ${rule_files})
-    install(FILES ${rule_files} DESTINATION "lib/tenon/plugins/${arg_NAME}.rules")
+    _tenon_embed_rules("${target}" "${arg_RULES}" "${arg_NAME}")
   endif()
 
   if(BUILD_TESTING OR arg_TESTS)
     _tenon_add_plugin_test()
   endif()
+endfunction()
+
+# Writes tenon_plugin_rules.hpp: every rule file of the folder as a tn_rule_source (tenon/abi/rules.h).
+function(_tenon_embed_rules target folder name)
+  get_filename_component(folder "${folder}" ABSOLUTE)
+  file(GLOB rule_files CONFIGURE_DEPENDS "${folder}/*.json")
+  if(NOT rule_files)
+    message(FATAL_ERROR "tenon_add_plugin(${target}): RULES folder '${folder}' has no *.json file")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rule_files})
+  set(texts "")
+  set(table "")
+  set(number 0)
+  foreach(rule_file IN LISTS rule_files)
+    get_filename_component(file_name "${rule_file}" NAME)
+    file(READ "${rule_file}" text)
+    string(APPEND texts "inline constexpr char tenon_plugin_rule_${number}[] = R\"tenonrule(${text})tenonrule\";\n")
+    set(path "plugin ${name}: ${file_name}")
+    string(LENGTH "${path}" path_length)
+    string(APPEND table "    {{\"${path}\", ${path_length}}, "
+                        "{tenon_plugin_rule_${number}, sizeof tenon_plugin_rule_${number} - 1}, 0, 0},\n")
+    math(EXPR number "${number} + 1")
+  endforeach()
+  set(header "${CMAKE_CURRENT_BINARY_DIR}/${target}_rules/tenon_plugin_rules.hpp")
+  set(content
+"// Generated from the plugin's rule files.
+#pragma once
+#include <tenon/abi/rules.h>
+
+${texts}
+inline constexpr tn_rule_source tenon_plugin_rules[] = {
+${table}};
+")
+  set(previous "")
+  if(EXISTS "${header}")
+    file(READ "${header}" previous)
+  endif()
+  if(NOT previous STREQUAL content)  # an unchanged header compiles nothing again
+    file(WRITE "${header}" "${content}")
+  endif()
+  target_include_directories("${target}" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${target}_rules")
 endfunction()
 
 # The tests link the plugin's own objects, compiled once, so they may call what the plugin does not export.
