@@ -31,3 +31,30 @@ if(BUILD_TESTING)
     set_target_properties(test_sdk PROPERTIES CXX_STANDARD 17)
   endif()
 endif()
+
+# Every boundary header compiles alone as C11, every SDK header alone as C++17: what vendors are promised.
+if(BUILD_TESTING)
+  set(header_checks "")
+  file(GLOB abi_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/plugin_api/include"
+       "${PROJECT_SOURCE_DIR}/plugin_api/include/tenon/abi/*.h")
+  file(GLOB sdk_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/sdk/include"
+       "${PROJECT_SOURCE_DIR}/sdk/include/tenon/sdk/*.hpp")
+  foreach(header IN LISTS abi_headers sdk_headers)
+    string(MAKE_C_IDENTIFIER "${header}" unit)
+    if(header MATCHES "[.]hpp$")
+      set(unit "${PROJECT_BINARY_DIR}/header_checks/${unit}.cpp")
+    else()
+      set(unit "${PROJECT_BINARY_DIR}/header_checks/${unit}.c")
+    endif()
+    # The second include sees to the include guard, the typedef to ISO C's wish for a unit that declares something.
+    file(CONFIGURE OUTPUT "${unit}" @ONLY
+         CONTENT "#include <${header}>\n#include <${header}>\ntypedef int tenon_header_check;\n")
+    list(APPEND header_checks "${unit}")
+  endforeach()
+  if(header_checks)
+    add_library(tenon_header_checks OBJECT ${header_checks})
+    target_link_libraries(tenon_header_checks PRIVATE Tenon::sdk tenon_warnings)
+    target_compile_options(tenon_header_checks PRIVATE -Wpedantic)
+    set_target_properties(tenon_header_checks PROPERTIES C_STANDARD 11 CXX_STANDARD 17)
+  endif()
+endif()

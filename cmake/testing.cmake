@@ -29,6 +29,9 @@ function(tenon_configure_test name)
   endif()
 endfunction()
 
+# Assertion macros take a quarter longer at -O2 and run no faster. What is under test keeps its own flags.
+set(TENON_TEST_COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
+
 function(tenon_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;INCLUDES;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -38,6 +41,7 @@ function(tenon_add_test name)
   add_executable("${name}" ${arg_SOURCES})
   target_link_libraries("${name}" PRIVATE ${arg_LIBS} Tenon::test_main tenon_warnings)
   target_include_directories("${name}" PRIVATE ${arg_INCLUDES})
+  target_compile_options("${name}" PRIVATE ${TENON_TEST_COMPILE_OPTIONS})
   set_target_properties("${name}" PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${TENON_TEST_OUTPUT_DIRECTORY}")
   add_test(NAME "${name}" COMMAND "${name}")
   tenon_configure_test("${name}")
