@@ -1,0 +1,105 @@
+// The pipeline manifest tenon.pipeline/1 (docs: schemas/pipeline.schema.json).
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/diagnostics.hpp"
+#include "core/pipeline/json_source.hpp"
+#include "core/plugin/plugin_set.hpp"
+
+namespace tenon {
+
+// One dimension of model.shapes: a number, a name, or a range (with or without a name).
+struct ShapeDim {
+  std::optional<int64_t> number;
+  std::string name;
+  int64_t min = 0, max = INT64_MAX;
+};
+struct ShapeOverride {
+  std::string input;
+  std::vector<ShapeDim> dims;
+  std::string where;
+};
+
+struct PassRequest {
+  std::string pass;  // a pass id; the articles' stage names are translated already
+  Json options = Json::object();
+  std::string where;  // "pipeline.json:7:30"
+};
+
+struct RuleRequest {
+  bool builtin = false;        // the rules of share/tenon/rules
+  std::filesystem::path path;  // absolute
+  std::string inline_text;     // rules written in the manifest itself ("fusion_patterns")
+  std::string where;
+};
+
+struct SwitchSetting {
+  std::string name;  // "ConvBnAct", "GraphFusion.ConvBnAct", "ALL", "GraphFusion.ALL"
+  bool on = true;
+  std::string where;
+};
+
+struct PrecisionOptions {
+  std::string mode = "faithful";
+};
+
+struct KernelOptions {
+  std::vector<std::string> prefer;         // plugin names, best first
+  std::map<std::string, std::string> pin;  // node name -> kernel record id
+  std::vector<std::string> deny;           // globs over kernel record ids
+};
+
+struct RuntimeRequest {
+  uint32_t threads = 0;  // 0: as many as the machine has for us
+  bool deterministic = true;
+};
+
+struct Manifest {
+  std::string path;                  // of the file, for messages; "default" for the built-in one
+  std::filesystem::path folder;      // that relative paths start from
+  std::vector<PluginRequest> plugins;
+  std::filesystem::path model_path;  // absolute; empty: none given
+  std::string frontend = "auto";
+  std::vector<ShapeOverride> shapes;
+  std::vector<RuleRequest> rules;
+  int32_t level = 3;
+  std::vector<PassRequest> pipeline;
+  bool pipeline_is_default = false;  // then `level` chooses among its passes
+  std::vector<SwitchSetting> switches;
+  std::filesystem::path switch_file;  // absolute; empty: none
+  PrecisionOptions precision;
+  KernelOptions kernels;
+  RuntimeRequest runtime;
+  uint32_t rules_verify = 1;  // 0 off, 1 auto, 2 sample
+  // A file or folder of all inputs, or one file an input. Absolute.
+  std::filesystem::path inputs_path;
+  std::map<std::string, std::filesystem::path> inputs;
+  std::filesystem::path outputs_path;
+  std::map<std::string, std::filesystem::path> outputs;
+  enum class OnError { rollback, stop } on_error = OnError::rollback;
+  Json document;  // the manifest as understood: defaults filled in, --set applied, aliases translated
+};
+
+struct ManifestOptions {
+  std::vector<std::string> set;      // "runtime.threads=2"; values are JSON, else text
+  std::filesystem::path model_path;  // replaces model.path; relative to the working folder
+};
+
+// All findings at once; a manifest only when none is an error (exit code 2 then).
+std::optional<Manifest> parse_manifest(const std::string& path, std::string text, const std::filesystem::path& folder,
+                                       const ManifestOptions& options, Diagnostics& diagnostics);
+// Reads the file; throws Error (exit code 2) with all findings. Warnings and notes go to diagnostics.
+Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions& options, Diagnostics& diagnostics);
+// The default manifest, for `tenon run model.onnx`.
+Manifest default_manifest(const ManifestOptions& options, Diagnostics& diagnostics);
+std::string_view default_manifest_text();
+
+// The whole manifest as JSON with every default, and the files, versions and digests of what it names: a lock file.
+std::string print_resolved(const Manifest& manifest, const PluginSet& plugins);
+
+}  // namespace tenon

@@ -1,0 +1,103 @@
+// The one wrapper of every pass: options, order, switch, time, verification after, undo, dump, counts, explanations.
+#pragma once
+#include <tenon/abi/explain.h>
+#include <tenon/abi/pass.h>
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/diagnostics.hpp"
+#include "core/pipeline/manifest.hpp"
+#include "core/pipeline/switches.hpp"
+#include "core/plugin/registries.hpp"
+
+namespace tenon {
+
+class Graph;
+class Host;
+
+std::string_view reason_name(uint32_t reason);  // "guard", "escape" ... of tn_reason
+
+struct RuleCount {
+  uint64_t matched = 0, applied = 0;
+};
+
+struct ExplainEntry {
+  uint32_t reason;
+  tn_node root;
+  tn_value value;
+  std::string pass, who, place, expr, got, hint;
+  uint32_t matched_nodes, pattern_nodes;
+};
+struct ExplainCount {
+  uint64_t count = 0;
+  ExplainEntry example;  // the first one
+};
+
+struct PassReport {
+  std::string id, plugin;
+  enum class Outcome { ran, unchanged, switched_off, rolled_back } outcome = Outcome::unchanged;
+  std::string reason;  // of switched_off and rolled_back
+  double seconds = 0;
+  uint64_t nodes_before = 0, nodes_after = 0, edits = 0;
+  std::map<std::string, RuleCount> counts;
+};
+
+struct OptimizeReport {
+  uint64_t nodes_before = 0, nodes_after = 0;  // of all regions
+  uint64_t edits = 0;
+  bool edit_limit_reached = false;
+  std::vector<PassReport> passes;
+  std::map<std::string, RuleCount> rules;  // by rule or step name, over all passes
+  std::map<std::pair<std::string, uint32_t>, ExplainCount> explained;  // by (who, reason)
+  std::vector<ExplainEntry> records;                                   // all of them, when `explain` was asked for
+};
+
+struct PassOptions {
+  int32_t level = 3;
+  std::string precision_mode = "faithful";
+  uint32_t rules_verify = 1;
+  Manifest::OnError on_error = Manifest::OnError::rollback;
+  bool verify_graph = false;             // the full verifier after each pass, not only the cheap checks
+  bool explain = false;                  // keep every record
+  uint64_t edit_limit = UINT64_MAX;      // applied rewrites; --bisect-limit
+  std::filesystem::path dump_folder;     // the text form after each pass
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// A pass with its options resolved against its record.
+struct PreparedPass {
+  const PassEntry* entry = nullptr;
+  std::vector<tn_attr> options;  // point into `texts` and `lists`
+  std::vector<std::unique_ptr<std::string>> texts;
+  std::vector<std::unique_ptr<std::vector<tn_str>>> lists;
+  std::string where;
+};
+
+class PassManager {
+ public:
+  PassManager(Host& host, const Registries& registries, const Switches& switches,
+              std::span<const tn_rule_source> rule_sources);
+  // Names, options (types, ranges, unknown ones) and order; all findings at once.
+  std::vector<PreparedPass> prepare(const std::vector<PassRequest>& requests, bool is_default, int32_t level,
+                                    Diagnostics& diagnostics) const;
+  // A pass that fails is undone; with OnError::stop, or when undoing fails, throws Error (exit code 1).
+  void run(Graph& graph, const std::vector<PreparedPass>& passes, const PassOptions& options, OptimizeReport& report,
+           Diagnostics& diagnostics) const;
+
+ private:
+  void run_one(Graph& graph, const PreparedPass& pass, size_t index, const PassOptions& options,
+               OptimizeReport& report, Diagnostics& diagnostics) const;
+  Host& host_;
+  const Registries& registries_;
+  const Switches& switches_;
+  std::span<const tn_rule_source> rule_sources_;
+};
+
+}  // namespace tenon

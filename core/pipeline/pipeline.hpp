@@ -1,0 +1,84 @@
+// From a manifest to an optimised graph: plugins, rules, model, upgrade, inference, passes. Running it is the
+// runtime's work.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/diagnostics.hpp"
+#include "core/pipeline/manifest.hpp"
+#include "core/pipeline/pass_manager.hpp"
+#include "core/pipeline/switches.hpp"
+#include "core/plugin/host.hpp"
+#include "core/plugin/plugin_set.hpp"
+
+namespace tenon {
+
+class Graph;
+
+struct EngineOptions {
+  ScanOptions scan;
+  std::filesystem::path switch_file;  // --fusion_switch_file; beats the manifest's
+  std::string switches;               // --optimization_switch
+  bool verify_graph = false;
+  bool explain = false;
+  uint64_t edit_limit = UINT64_MAX;
+  std::filesystem::path dump_folder;
+  std::string stop_after;             // "load", "infer" or a pass id; passes after it do not run
+};
+
+// An operator of the model that nothing loaded can define or run.
+struct UnsupportedOperator {
+  std::string op;                        // "com.acme::Fancy"
+  uint64_t count = 0;
+  std::vector<std::string> nodes;        // the first few
+  std::vector<std::string> nearest;      // operators that are defined
+  std::vector<std::string> provided_by;  // installed plugins, not named in the manifest, that have it
+  bool defined = false;                  // it has a definition, but neither a kernel nor a decomposition
+};
+
+class Engine {
+ public:
+  // Loads the plugins and rules; throws Error (exit code 2) with all findings.
+  explicit Engine(Manifest manifest, EngineOptions options = {});
+  ~Engine();
+
+  // Reads the model, brings its operators to canonical versions, applies model.shapes, infers types. Unsupported
+  // operators do not stop it. Throws Error (exit code 2).
+  std::unique_ptr<Graph> load_model();
+  std::vector<UnsupportedOperator> unsupported_operators(Graph& graph) const;
+  // Throws Error (exit code 2) naming all of them.
+  void require_supported(Graph& graph) const;
+  void optimize(Graph& graph, OptimizeReport& report);
+
+  const Manifest& manifest() const { return manifest_; }
+  Host& host() { return host_; }
+  PluginSet& plugins() { return plugins_; }
+  const PluginSet& plugins() const { return plugins_; }
+  const Registries& registries() const { return plugins_.registries(); }
+  const Switches& switches() const { return switches_; }
+  const std::vector<tn_rule_source>& rule_sources() const { return rule_sources_; }
+  // Warnings and notes so far.
+  const Diagnostics& diagnostics() const { return diagnostics_; }
+  Diagnostics& diagnostics() { return diagnostics_; }
+
+ private:
+  void collect_rules();
+  void declare_switches();
+  const FrontendEntry& choose_frontend();
+  void upgrade(Graph& graph);
+  void apply_shapes(Graph& graph);
+  void infer_all(Graph& graph);
+
+  Manifest manifest_;
+  EngineOptions options_;
+  Diagnostics diagnostics_;
+  Host host_;
+  PluginSet plugins_;
+  Switches switches_;
+  std::vector<tn_rule_source> rule_sources_;
+  std::vector<std::unique_ptr<std::string>> rule_texts_;
+  std::vector<PreparedPass> passes_;
+};
+
+}  // namespace tenon
