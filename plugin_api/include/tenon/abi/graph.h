@@ -120,6 +120,10 @@ typedef struct tn_graph_api {
   /* Graph-wide key/value text (producer, metadata_props); none when absent. */
   tn_str (*metadata)(tn_graph* graph, tn_str key);
   uint64_t (*version)(tn_graph* graph); /* grows with every edit; equal versions mean nothing changed */
+  /* The name of a region's output as the outside knows it; it may differ from its value's name. */
+  tn_str (*output_name)(tn_graph* graph, tn_region region, uint32_t index);
+  /* The constant a region input takes when the caller gives none (edit's input_default); TN_NONE: it has none. */
+  tn_value (*default_of)(tn_graph* graph, tn_value region_input);
 } tn_graph_api;
 
 #ifdef __cplusplus
