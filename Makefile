@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 .PHONY: build test demo format check-format tidy install bootstrap
 
 build:
-	cmake --preset release $(if $(QUIET),--log-level=WARNING)
+	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 
 bootstrap:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Fails when a built-in plugin has a private door into the host.
+"""Fails when a built-in plugin has a private door into the host, or the host one into a plugin or the SDK.
 
 Three checks, all findings at once:
-  1. no source or header under plugins/ includes core/ by any spelling;
+  1. no file under plugins/, sdk/, plugin_api/ or examples/ includes core/ by any spelling, none under core/ includes
+     plugins/ or the SDK, and plugin_api includes nothing of ours but itself;
   2. no object of a plugin was compiled from a header under core/ (what the compiler itself recorded), and no
      plugin's compile command has the repository's root or core/ on its include path;
   3. every lib*.so among the built plugins defines exactly one dynamic symbol, tenon_plugin_entry.
@@ -22,23 +23,33 @@ def is_below(path, folder):
     return os.path.commonpath([os.path.abspath(path), folder]) == folder
 
 
+# Who may not include what: the folder of the file, then folders and spelled beginnings.
+FORBIDDEN = (
+    ("plugins", ("core",), ("core/",), "a plugin includes tenon/sdk and tenon/abi only"),
+    ("examples", ("core",), ("core/",), "a plugin includes tenon/sdk and tenon/abi only"),
+    ("sdk", ("core", "plugins"), ("core/", "plugins/"), "the SDK includes tenon/abi only"),
+    ("plugin_api", ("core", "plugins", "sdk"), ("core/", "plugins/", "tenon/sdk/"), "the boundary includes itself only"),
+    ("core", ("plugins", "sdk"), ("plugins/", "tenon/sdk/"), "the host includes tenon/abi only"),
+)
+
+
 def check_includes(source):
-    core = os.path.join(source, "core")
-    for folder, _, files in os.walk(os.path.join(source, "plugins")):
-        for name in files:
-            if not name.endswith(SOURCE_SUFFIXES):
-                continue
-            path = os.path.join(folder, name)
-            with open(path, encoding="utf-8", errors="replace") as text:
-                for number, line in enumerate(text, 1):
-                    found = INCLUDE.match(line)
-                    if not found:
-                        continue
-                    spelled = found.group(1)
-                    resolved = os.path.normpath(os.path.join(folder, spelled))
-                    if spelled.startswith("core/") or is_below(resolved, core):
-                        yield (f"{os.path.relpath(path, source)}:{number}: includes '{spelled}'; "
-                               "a plugin includes tenon/sdk and tenon/abi only")
+    for top, folders, beginnings, remedy in FORBIDDEN:
+        closed = [os.path.join(source, folder) for folder in folders]
+        for folder, _, files in os.walk(os.path.join(source, top)):
+            for name in files:
+                if not name.endswith(SOURCE_SUFFIXES):
+                    continue
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8", errors="replace") as text:
+                    for number, line in enumerate(text, 1):
+                        found = INCLUDE.match(line)
+                        if not found:
+                            continue
+                        spelled = found.group(1)
+                        resolved = os.path.normpath(os.path.join(folder, spelled))
+                        if spelled.startswith(beginnings) or any(is_below(resolved, other) for other in closed):
+                            yield f"{os.path.relpath(path, source)}:{number}: includes '{spelled}'; {remedy}"
 
 
 def check_compile_commands(source, build):
