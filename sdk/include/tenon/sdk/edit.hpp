@@ -20,16 +20,16 @@ struct AttrValue {
 
 struct NodeSpec {
   std::string_view op;                 // "Conv", "tenon::SDPA"
-  std::vector<tn_value> inputs;        // TN_NONE: omitted
+  std::vector<tn_value> inputs = {};   // TN_NONE: omitted
   uint32_t output_count = 1;
-  std::vector<AttrValue> attrs;
+  std::vector<AttrValue> attrs = {};
   tn_region region = 0;
   tn_node before = TN_NONE;
-  std::string_view name;
-  std::vector<tn_node> origins;
+  std::string_view name = {};
+  std::vector<tn_node> origins = {};
   int32_t version = 0;
-  std::vector<tn_attr> raw_attrs;      // copied as they are (of another node)
-  std::vector<tn_str> output_names;
+  std::vector<tn_attr> raw_attrs = {}; // copied as they are (of another node)
+  std::vector<tn_str> output_names = {};
 };
 
 /// Edits within an open tn_edit. Does not own it.
