@@ -37,6 +37,7 @@ class Host {
   // One for each plugin; lives as long as this object. `options_json` answers tenon.plugin-options.draft/1.
   const tn_host* make_plugin_host(std::string plugin, std::string options_json);
   bool options_were_read(const tn_host* plugin_host) const;
+  static std::string_view options_of(const tn_host* plugin_host);
 
   // The host that handed out this tn_host. [any]
   static Host& from(const tn_host* host);

@@ -13,6 +13,8 @@ namespace tenon {
 struct Refusal {
   std::string reason;
   std::string remedy;
+  // False: may go away without the file changing (a missing library, a timeout); never cached.
+  bool lasting = true;
 };
 
 // What a plugin's table, or its sidecar, says.
@@ -38,6 +40,7 @@ struct ScanOptions {
   // scan_plugin_main(), else libexec/tenon/tenon-scan beside it.
   std::filesystem::path helper;
   bool use_cache = true;
+  bool use_child = true;  // false: an embedding program that must start no process; a bad plugin then takes it along
 };
 
 // The first lines of main() of every program that loads plugins:

@@ -71,11 +71,14 @@ class PluginSet {
   const Registries& registries() const { return registries_; }
 
  private:
-  struct Candidate;
-  bool load_one(const PluginRequest& request, Diagnostics& diagnostics);
-  std::optional<Refusal> open(const std::filesystem::path& library, const ScanResult& scan, const PluginRequest& request,
-                              Diagnostics& diagnostics);
+  void load_one(const PluginRequest& request, Diagnostics& diagnostics);
   std::vector<InstalledPlugin> candidates(const std::string& name, Diagnostics& diagnostics);
+  std::optional<Refusal> open(const std::filesystem::path& library, const PluginRequest& request,
+                              Diagnostics& diagnostics);
+  static std::optional<Refusal> check_pins(const std::filesystem::path& library, const PluginFacts& facts,
+                                           const PluginRequest& request);
+  void refuse(const std::filesystem::path& library, const Refusal& refusal, const PluginRequest& request, bool is_last,
+              Diagnostics& diagnostics);
 
   Host& host_;
   ScanOptions scan_;

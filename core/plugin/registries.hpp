@@ -78,11 +78,15 @@ class Registries : public OpRegistry {
   const TensorFileEntry* tensor_file_for(std::string_view path) const;
   const ExporterEntry* exporter_for(std::string_view path) const;
 
-  // tenon.registry.draft/1 and the plugins' transforms, answered from here.
+  // tenon.registry.draft/1, answered from here.
   void provide(Host& host);
 
  private:
-  struct Loader;
+  void add_op(const tn_op_def& def, void* instance, const std::string& plugin, Diagnostics& diagnostics);
+  template <typename Record, typename Add>
+  void add_list(const tn_plugin& plugin, const char* interface_id, const Record* const* records, uint32_t count,
+                Diagnostics& diagnostics, Add add);
+
   std::unordered_map<tn_sym, OpEntry> ops_;
   std::unordered_map<tn_sym, std::string> op_plugins_;
   std::vector<tn_sym> op_symbols_;
@@ -98,7 +102,6 @@ class Registries : public OpRegistry {
   std::vector<TransformEntry> transforms_;
   std::vector<RuleEngineEntry> rule_engines_;
   std::vector<tn_rule_source> rule_sources_;
-  const tn_transform_list* transform_list_ = nullptr;
 };
 
 }  // namespace tenon
