@@ -45,6 +45,7 @@ class JsonSource {
     uint32_t value_begin, value_end;
   };
   JsonPosition position(uint32_t begin, uint32_t end) const;
+  std::string excerpt(const JsonPosition& at) const;  // the source line and a caret, each on a line of its own
   friend class JsonLocator;
   std::string path_, text_;
   Json root_;

@@ -32,9 +32,10 @@ struct PassRequest {
 };
 
 struct RuleRequest {
-  bool builtin = false;        // the rules of share/tenon/rules
+  bool builtin = false;        // without a path: all rules of share/tenon/rules; with one: this file has their priority
   std::filesystem::path path;  // absolute
   std::string inline_text;     // rules written in the manifest itself ("fusion_patterns")
+  std::string sha256;          // the file must have it
   std::string where;
 };
 
@@ -64,12 +65,13 @@ struct Manifest {
   std::filesystem::path folder;      // that relative paths start from
   std::vector<PluginRequest> plugins;
   std::filesystem::path model_path;  // absolute; empty: none given
+  std::string model_sha256;          // the file must have it
   std::string frontend = "auto";
   std::vector<ShapeOverride> shapes;
   std::vector<RuleRequest> rules;
-  int32_t level = 3;
+  int32_t level = 3;  // passes of a higher one do not run
   std::vector<PassRequest> pipeline;
-  bool pipeline_is_default = false;  // then `level` chooses among its passes
+  bool pipeline_is_default = false;  // then a pass whose plugin is not loaded is left out with a note
   std::vector<SwitchSetting> switches;
   std::filesystem::path switch_file;  // absolute; empty: none
   PrecisionOptions precision;
@@ -82,7 +84,6 @@ struct Manifest {
   std::filesystem::path outputs_path;
   std::map<std::string, std::filesystem::path> outputs;
   enum class OnError { rollback, stop } on_error = OnError::rollback;
-  Json document;  // the manifest as understood: defaults filled in, --set applied, aliases translated
 };
 
 struct ManifestOptions {
@@ -98,6 +99,8 @@ Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions&
 // The default manifest, for `tenon run model.onnx`.
 Manifest default_manifest(const ManifestOptions& options, Diagnostics& diagnostics);
 std::string_view default_manifest_text();
+// The files behind "builtin", in the order they are read.
+std::vector<std::filesystem::path> builtin_rule_files();
 
 // The whole manifest as JSON with every default, and the files, versions and digests of what it names: a lock file.
 std::string print_resolved(const Manifest& manifest, const PluginSet& plugins);

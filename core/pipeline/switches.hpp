@@ -45,11 +45,14 @@ class Switches {
     bool fusion;
     SwitchState state = SwitchState::unset;
     int rank = -1;  // of the setting that decided: source * 2 + (by name)
+    std::string where;
   };
   void add(std::string name, bool on, Source source, std::string where, Diagnostics& diagnostics);
+  void add_json(const std::string& path, std::string text, Diagnostics& diagnostics);
+  void set(size_t item, const Setting& setting, bool by_name, Diagnostics& diagnostics);
   std::vector<Setting> settings_;
   std::vector<Item> items_;
-  std::unordered_map<std::string, size_t> names_;
+  std::unordered_map<std::string, std::vector<size_t>> names_;
 };
 
 }  // namespace tenon
