@@ -3,10 +3,10 @@
 #include <tenon/abi/explain.h>
 #include <tenon/abi/pass.h>
 
-#include <array>
 #include <atomic>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -53,6 +53,7 @@ struct OptimizeReport {
   uint64_t nodes_before = 0, nodes_after = 0;  // of all regions
   uint64_t edits = 0;
   bool edit_limit_reached = false;
+  std::vector<std::string> edit_authors;  // pass or rule of each edit, when there was a limit
   std::vector<PassReport> passes;
   std::map<std::string, RuleCount> rules;  // by rule or step name, over all passes
   std::map<std::pair<std::string, uint32_t>, ExplainCount> explained;  // by (who, reason)
@@ -74,7 +75,7 @@ struct PassOptions {
 // A pass with its options resolved against its record.
 struct PreparedPass {
   const PassEntry* entry = nullptr;
-  std::vector<tn_attr> options;  // point into `texts` and `lists`
+  std::vector<tn_attr> options;  // one for each of the record's, pointing into `texts` and `lists`
   std::vector<std::unique_ptr<std::string>> texts;
   std::vector<std::unique_ptr<std::vector<tn_str>>> lists;
   std::string where;
@@ -83,21 +84,28 @@ struct PreparedPass {
 class PassManager {
  public:
   PassManager(Host& host, const Registries& registries, const Switches& switches,
-              std::span<const tn_rule_source> rule_sources);
-  // Names, options (types, ranges, unknown ones) and order; all findings at once.
-  std::vector<PreparedPass> prepare(const std::vector<PassRequest>& requests, bool is_default, int32_t level,
+              std::span<const tn_rule_source> rule_sources)
+      : host_(host), registries_(registries), switches_(switches), rule_sources_(rule_sources) {}
+  // Names, options (types, ranges, unknown ones) and order; all findings at once. In the default pipeline a pass of no
+  // loaded plugin is left out with a note. [main]
+  std::vector<PreparedPass> prepare(const std::vector<PassRequest>& requests, bool is_default,
                                     Diagnostics& diagnostics) const;
-  // A pass that fails is undone; with OnError::stop, or when undoing fails, throws Error (exit code 1).
-  void run(Graph& graph, const std::vector<PreparedPass>& passes, const PassOptions& options, OptimizeReport& report,
+  // A pass that fails is undone and reported as a warning; with OnError::stop it throws Error (exit code 1). [main]
+  void run(Graph& graph, std::span<const PreparedPass> passes, const PassOptions& options, OptimizeReport& report,
            Diagnostics& diagnostics) const;
 
  private:
-  void run_one(Graph& graph, const PreparedPass& pass, size_t index, const PassOptions& options,
-               OptimizeReport& report, Diagnostics& diagnostics) const;
+  void run_one(Graph& graph, const PreparedPass& pass, const PassOptions& options, OptimizeReport& report,
+               Diagnostics& diagnostics) const;
   Host& host_;
   const Registries& registries_;
   const Switches& switches_;
   std::span<const tn_rule_source> rule_sources_;
 };
+
+// Options of a pass or exporter as its function wants them: one for each definition, defaults filled in. Wrong types,
+// values out of range and unknown names are errors at `where`.
+void resolve_options(std::string_view owner, const tn_option_def* defs, uint32_t count, const Json& given,
+                     const std::string& where, PreparedPass& out, Diagnostics& diagnostics);
 
 }  // namespace tenon

@@ -1,6 +1,7 @@
 // From a manifest to an optimised graph: plugins, rules, model, upgrade, inference, passes. Running it is the
 // runtime's work.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct EngineOptions {
   bool explain = false;
   uint64_t edit_limit = UINT64_MAX;
   std::filesystem::path dump_folder;
-  std::string stop_after;             // "load", "infer" or a pass id; passes after it do not run
+  std::string stop_after;             // "load", "infer" or a pass id; what comes after it does not run
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // An operator of the model that nothing loaded can define or run.
@@ -36,6 +38,8 @@ struct UnsupportedOperator {
   std::vector<std::string> provided_by;  // installed plugins, not named in the manifest, that have it
   bool defined = false;                  // it has a definition, but neither a kernel nor a decomposition
 };
+
+std::string to_string(const UnsupportedOperator& op);  // one line
 
 class Engine {
  public:
@@ -57,6 +61,7 @@ class Engine {
   const PluginSet& plugins() const { return plugins_; }
   const Registries& registries() const { return plugins_.registries(); }
   const Switches& switches() const { return switches_; }
+  const std::vector<PreparedPass>& passes() const { return passes_; }
   const std::vector<tn_rule_source>& rule_sources() const { return rule_sources_; }
   // Warnings and notes so far.
   const Diagnostics& diagnostics() const { return diagnostics_; }
@@ -65,10 +70,7 @@ class Engine {
  private:
   void collect_rules();
   void declare_switches();
-  const FrontendEntry& choose_frontend();
-  void upgrade(Graph& graph);
-  void apply_shapes(Graph& graph);
-  void infer_all(Graph& graph);
+  void cut_after_stop();
 
   Manifest manifest_;
   EngineOptions options_;

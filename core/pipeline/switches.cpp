@@ -150,7 +150,10 @@ void Switches::declare(const std::vector<std::string>& names, bool fusion) {
     std::vector<size_t>& bearers = names_[name];
     if (bearers.empty() || bearers.back() != items_.size()) bearers.push_back(items_.size());
   }
-  items_.push_back({names.empty() ? std::string() : names.front(), fusion});
+  Item item;
+  item.name = names.empty() ? std::string() : names.front();
+  item.fusion = fusion;
+  items_.push_back(std::move(item));
 }
 
 void Switches::set(size_t item, const Setting& setting, bool by_name, Diagnostics& diagnostics) {

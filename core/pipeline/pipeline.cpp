@@ -1,0 +1,144 @@
+#include "core/pipeline/pipeline.hpp"
+
+#include <algorithm>
+
+#include "core/base/files.hpp"
+#include "core/base/text.hpp"
+#include "core/graph/graph.hpp"
+#include "core/pipeline/model_loader.hpp"
+
+namespace tenon {
+
+Engine::Engine(Manifest manifest, EngineOptions options)
+    : manifest_(std::move(manifest)), options_(std::move(options)), plugins_(host_, options_.scan) {
+  provide_core_services(host_);
+  plugins_.load(manifest_.plugins, diagnostics_);
+  diagnostics_.throw_if_errors(exit_bad_input);
+
+  collect_rules();
+  switches_.add_manifest(manifest_.switches);
+  const std::filesystem::path& switch_file = options_.switch_file.empty() ? manifest_.switch_file : options_.switch_file;
+  if (!switch_file.empty()) switches_.add_file(switch_file, diagnostics_);
+  switches_.add_command_line(options_.switches, diagnostics_);
+  declare_switches();
+  switches_.resolve(diagnostics_);
+  passes_ = PassManager(host_, registries(), switches_, rule_sources_).prepare(manifest_.pipeline, manifest_.pipeline_is_default, diagnostics_);
+  cut_after_stop();
+  diagnostics_.throw_if_errors(exit_bad_input);
+}
+
+Engine::~Engine() = default;
+
+void Engine::cut_after_stop() {
+  if (options_.stop_after.empty()) return;
+  if (options_.stop_after == "load" || options_.stop_after == "upgrade" || options_.stop_after == "infer") {
+    passes_.clear();
+    return;
+  }
+  std::vector<std::string> known = {"load", "upgrade", "infer"};
+  size_t last = passes_.size();
+  for (size_t i = 0; i < passes_.size(); ++i) {
+    known.push_back(string(passes_[i].entry->record->id));
+    if (known.back() == options_.stop_after) last = i;
+  }
+  if (last == passes_.size()) {
+    diagnostics_.error("M235", "--stop-after", "no stage of the pipeline is called '" + options_.stop_after + "'" + did_you_mean(options_.stop_after, known) +
+                           "; stages: " + join(known, ", "));
+    return;
+  }
+  passes_.resize(last + 1);
+}
+
+void Engine::collect_rules() {
+  const auto add = [this](std::string path, std::string text, bool builtin) {
+    rule_texts_.push_back(std::make_unique<std::string>(std::move(path)));
+    const tn_str place = to_abi(*rule_texts_.back());
+    rule_texts_.push_back(std::make_unique<std::string>(std::move(text)));
+    rule_sources_.push_back({place, to_abi(*rule_texts_.back()), builtin ? 1u : 0u, 0});
+  };
+  const auto add_file = [&](const std::filesystem::path& path, bool builtin, const RuleRequest& request) {
+    try {
+      if (!request.sha256.empty()) {
+        if (const std::string is = sha256_file(path); is != request.sha256) {
+          diagnostics_.error("M251", request.where, path.string() + " has the sha256 " + is + "; the manifest pins " + request.sha256);
+          return;
+        }
+      }
+      add(path.string(), read_text_file(path, uint64_t{64} << 20), builtin);
+    } catch (const Error& error) {
+      for (const Diagnostic& diagnostic : error.diagnostics)
+        diagnostics_.error("M251", request.where, "rules file " + diagnostic.where + ": " + diagnostic.text);
+    }
+  };
+  bool is_wanted = false;
+  for (const RuleRequest& request : manifest_.rules) {
+    if (!request.inline_text.empty()) {
+      add(request.where, request.inline_text, false);
+      is_wanted = true;
+    } else if (!request.path.empty()) {
+      add_file(request.path, request.builtin, request);
+      is_wanted = is_wanted || !request.builtin;
+    } else {
+      const std::vector<std::filesystem::path> files = builtin_rule_files();
+      if (files.empty())
+        diagnostics_.info("M252", request.where, "there are no built-in rules in " + (install_root() / "share" / "tenon" / "rules").string());
+      for (const std::filesystem::path& file : files) add_file(file, true, request);
+    }
+  }
+  // Plugins load before rules; what they carry comes after the manifest's own.
+  for (const tn_rule_source& source : registries().rule_sources()) {
+    rule_sources_.push_back(source);
+    is_wanted = true;
+  }
+  if (registries().rule_engine() == nullptr && !rule_sources_.empty()) {
+    diagnostics_.add(is_wanted ? TN_SEVERITY_WARNING : TN_SEVERITY_INFO, "M253", "rules",
+                     std::to_string(rule_sources_.size()) + " rule files have no effect: no loaded plugin has a rule engine; add \"rules\" to \"plugins\"");
+  }
+}
+
+void Engine::declare_switches() {
+  for (const PassEntry& pass : registries().passes()) {
+    std::vector<std::string> names = {string(pass.record->id)};
+    for (uint32_t i = 0; i < pass.record->alias_count; ++i) names.push_back(string(pass.record->aliases[i]));
+    switches_.declare(names, pass.record->level >= 2);
+  }
+  const RuleEngineEntry* engine = registries().rule_engine();
+  if (engine == nullptr || rule_sources_.empty()) return;
+  const auto sink = [](void* context, const tn_rule_info* info) {
+    if (!TN_HAS(info, alias_count)) return;
+    std::vector<std::string> names = {string(info->name), string(info->switch_name)};
+    for (uint32_t i = 0; i < info->alias_count; ++i) names.push_back(string(info->aliases[i]));
+    static_cast<Engine*>(context)->switches_.declare(names, view(info->stage) != "canonicalize");
+  };
+  // Faults of rule files are found here, all at once, before the model is touched.
+  const size_t errors = diagnostics_.error_count();
+  const tn_status status = engine->record->check(engine->instance, rule_sources_.data(), static_cast<uint32_t>(rule_sources_.size()), 0, sink, this,
+                                                 diagnostics_.abi());
+  if (status != TN_OK && diagnostics_.error_count() == errors)
+    diagnostics_.error("M254", "rules", "the rule engine refuses them with status " + std::to_string(status) + " and did not say why");
+}
+
+std::unique_ptr<Graph> Engine::load_model() {
+  std::unique_ptr<Graph> graph = read_model(manifest_, registries(), host_, diagnostics_);
+  if (options_.stop_after == "load") return graph;
+  apply_shapes(*graph, manifest_.shapes, diagnostics_);
+  diagnostics_.throw_if_errors(exit_bad_input);
+  upgrade_and_infer(*graph, registries(), diagnostics_);
+  return graph;
+}
+
+void Engine::optimize(Graph& graph, OptimizeReport& report) {
+  PassOptions pass_options;
+  pass_options.level = manifest_.level;
+  pass_options.precision_mode = manifest_.precision.mode;
+  pass_options.rules_verify = manifest_.rules_verify;
+  pass_options.on_error = manifest_.on_error;
+  pass_options.verify_graph = options_.verify_graph;
+  pass_options.explain = options_.explain;
+  pass_options.edit_limit = options_.edit_limit;
+  pass_options.dump_folder = options_.dump_folder;
+  pass_options.cancel = options_.cancel;
+  PassManager(host_, registries(), switches_, rule_sources_).run(graph, passes_, pass_options, report, diagnostics_);
+}
+
+}  // namespace tenon
