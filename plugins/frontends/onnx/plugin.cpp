@@ -1,0 +1,9 @@
+#include "onnx_frontend.hpp"
+#include "tenon/sdk/plugin.hpp"
+
+static void provide(tenon::sdk::Plugin& p) {
+  p.id(TENON_PLUGIN_ID).name(TENON_PLUGIN_NAME).version(TENON_PLUGIN_VERSION).vendor("Tenon");
+  p.summary("Reads and writes ONNX models");
+  p.frontend(tenon::onnx::frontend_record());
+}
+TENON_PLUGIN(provide)
