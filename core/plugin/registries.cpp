@@ -23,68 +23,68 @@ std::string qualified_name(const tn_op_def& def) {
 }
 
 // What is wrong with a record: the reason, or empty. `record` reaches at least as far as its size says.
-std::string fault_of(const tn_op_def& def) {
-  if (!TN_HAS(&def, decompose)) return "is smaller than version 1.0 of tn_op_def";
-  if (def.name.size == 0) return "has no name";
-  if (def.since_version < 1 || def.first_version > def.since_version) return "has impossible versions";
-  if ((def.input_count > 0 && def.inputs == nullptr) || (def.output_count > 0 && def.outputs == nullptr) ||
-      (def.type_var_count > 0 && def.type_vars == nullptr) || (def.attr_count > 0 && def.attrs == nullptr) ||
-      (def.alias_count > 0 && def.aliases == nullptr)) {
+std::string fault_of(const tn_op_def* def) {
+  if (!TN_HAS(def, decompose)) return "is smaller than version 1.0 of tn_op_def";
+  if (def->name.size == 0) return "has no name";
+  if (def->since_version < 1 || def->first_version > def->since_version) return "has impossible versions";
+  if ((def->input_count > 0 && def->inputs == nullptr) || (def->output_count > 0 && def->outputs == nullptr) ||
+      (def->type_var_count > 0 && def->type_vars == nullptr) || (def->attr_count > 0 && def->attrs == nullptr) ||
+      (def->alias_count > 0 && def->aliases == nullptr)) {
     return "has a count above 0 and a NULL array";
   }
   return {};
 }
 
-std::string fault_of(const tn_kernel_record& record) {
-  if (!TN_HAS(&record, plan)) return "is smaller than version 1.0 of tn_kernel_record";
-  if (record.id.size == 0 || record.op.size == 0) return "has no id or no operator";
-  if (record.plan == nullptr) return "has no plan function";
-  if ((record.input_rule_count > 0 && record.input_rules == nullptr) ||
-      (record.output_rule_count > 0 && record.output_rules == nullptr) ||
-      (record.alias_count > 0 && record.aliases == nullptr)) {
+std::string fault_of(const tn_kernel_record* record) {
+  if (!TN_HAS(record, plan)) return "is smaller than version 1.0 of tn_kernel_record";
+  if (record->id.size == 0 || record->op.size == 0) return "has no id or no operator";
+  if (record->plan == nullptr) return "has no plan function";
+  if ((record->input_rule_count > 0 && record->input_rules == nullptr) ||
+      (record->output_rule_count > 0 && record->output_rules == nullptr) ||
+      (record->alias_count > 0 && record->aliases == nullptr)) {
     return "has a count above 0 and a NULL array";
   }
   return {};
 }
 
-std::string fault_of(const tn_pass_record& record) {
-  if (!TN_HAS(&record, alias_count)) return "is smaller than version 1.0 of tn_pass_record";
-  if (record.id.size == 0) return "has no id";
-  if (record.run == nullptr) return "has no run function";
-  if ((record.option_count > 0 && record.options == nullptr) || (record.after_count > 0 && record.after == nullptr) ||
-      (record.before_count > 0 && record.before == nullptr) || (record.alias_count > 0 && record.aliases == nullptr)) {
+std::string fault_of(const tn_pass_record* record) {
+  if (!TN_HAS(record, alias_count)) return "is smaller than version 1.0 of tn_pass_record";
+  if (record->id.size == 0) return "has no id";
+  if (record->run == nullptr) return "has no run function";
+  if ((record->option_count > 0 && record->options == nullptr) || (record->after_count > 0 && record->after == nullptr) ||
+      (record->before_count > 0 && record->before == nullptr) || (record->alias_count > 0 && record->aliases == nullptr)) {
     return "has a count above 0 and a NULL array";
   }
   return {};
 }
 
-std::string fault_of(const tn_frontend_record& record) {
-  if (!TN_HAS(&record, load)) return "is smaller than version 1.0 of tn_frontend_record";
-  if (record.id.size == 0) return "has no id";
-  return record.probe == nullptr || record.load == nullptr ? "lacks probe or load" : "";
+std::string fault_of(const tn_frontend_record* record) {
+  if (!TN_HAS(record, load)) return "is smaller than version 1.0 of tn_frontend_record";
+  if (record->id.size == 0) return "has no id";
+  return record->probe == nullptr || record->load == nullptr ? "lacks probe or load" : "";
 }
 
-std::string fault_of(const tn_exporter_record& record) {
-  if (!TN_HAS(&record, write)) return "is smaller than version 1.0 of tn_exporter_record";
-  if (record.id.size == 0) return "has no id";
-  return record.write == nullptr ? "has no write function" : "";
+std::string fault_of(const tn_exporter_record* record) {
+  if (!TN_HAS(record, write)) return "is smaller than version 1.0 of tn_exporter_record";
+  if (record->id.size == 0) return "has no id";
+  return record->write == nullptr ? "has no write function" : "";
 }
 
-std::string fault_of(const tn_planner_record& record) {
-  if (!TN_HAS(&record, plan)) return "is smaller than version 1.0 of tn_planner_record";
-  if (record.id.size == 0) return "has no id";
-  return record.plan == nullptr ? "has no plan function" : "";
+std::string fault_of(const tn_planner_record* record) {
+  if (!TN_HAS(record, plan)) return "is smaller than version 1.0 of tn_planner_record";
+  if (record->id.size == 0) return "has no id";
+  return record->plan == nullptr ? "has no plan function" : "";
 }
 
-std::string fault_of(const tn_tensor_file_record& record) {
-  if (!TN_HAS(&record, write)) return "is smaller than version 1.0 of tn_tensor_file_record";
-  if (record.id.size == 0) return "has no id";
-  return record.read == nullptr && record.write == nullptr ? "can neither read nor write" : "";
+std::string fault_of(const tn_tensor_file_record* record) {
+  if (!TN_HAS(record, write)) return "is smaller than version 1.0 of tn_tensor_file_record";
+  if (record->id.size == 0) return "has no id";
+  return record->read == nullptr && record->write == nullptr ? "can neither read nor write" : "";
 }
 
-std::string fault_of(const tn_transform& record) {
-  if (!TN_HAS(&record, apply)) return "is smaller than version 1.0 of tn_transform";
-  return record.name.size == 0 || record.apply == nullptr ? "has no name or no function" : "";
+std::string fault_of(const tn_transform* record) {
+  if (!TN_HAS(record, apply)) return "is smaller than version 1.0 of tn_transform";
+  return record->name.size == 0 || record->apply == nullptr ? "has no name or no function" : "";
 }
 
 std::string id_of(const tn_op_def& def) { return qualified_name(def); }
@@ -144,7 +144,7 @@ void Registries::add_list(const tn_plugin& plugin, const char* interface_id, con
       diagnostics.add(TN_SEVERITY_PLUGIN_MISBEHAVING, "M320", place, what + " is NULL; it is left out");
       continue;
     }
-    const std::string fault = fault_of(*records[i]);
+    const std::string fault = fault_of(records[i]);
     if (!fault.empty()) {
       const bool has_id = !fault.starts_with("is smaller") && !id_of(*records[i]).empty();
       diagnostics.add(TN_SEVERITY_PLUGIN_MISBEHAVING, "M320", place,
