@@ -35,9 +35,6 @@ struct Selection {
   const KernelEntry* kernel() const { return found() ? candidates.front().kernel : nullptr; }
 };
 
-// `*` stands for any run of characters.
-bool glob_matches(std::string_view pattern, std::string_view text);
-
 // Why this record can never run such a node; "" when nothing speaks against it. With `concrete` false, dims that are not
 // numbers and ranks not known pass, and neither match() nor cost() is called.
 std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const tn_plan_view& view, const KernelPolicy& policy, bool concrete);

@@ -25,6 +25,7 @@ struct RuntimeOptions {
   KernelPolicy kernels;
   uint32_t plan_cache_size = 32;  // plans kept a region, the least recently used goes
   uint64_t random_seed = 0;       // of operators that draw numbers; 0: a new one for each session
+  bool explain = false;           // keep every candidate of each node with its reason
   bool guard = false;             // canaries round every buffer, checked after each step; also TENON_GUARD=1
   std::shared_ptr<ThreadPool> pool;  // null: ThreadPool::shared(threads)
 };

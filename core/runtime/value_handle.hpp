@@ -61,10 +61,12 @@ AnyRef copy_tensor(const tn_tensor& tensor, const std::string& where);  // texts
 // No copy; `keep` (may be null) is what the bytes need to stay.
 AnyRef borrow_tensor(const tn_tensor& tensor, std::shared_ptr<const void> keep);
 AnyRef new_sequence(std::span<tn_any* const> items, tn_dtype dtype);  // shares the items
+// A copy of a tensor, or of a sequence of tensors, that owns its texts; anything without texts is shared.
+AnyRef with_own_texts(tn_any* any);
 AnyRef new_optional(tn_any* item);                                    // shares it; null: empty
 
-// Packed size of a tensor, checked. False: a negative dim, an overflow, or more than the address space holds.
-bool packed_bytes(tn_dtype dtype, std::span<const int64_t> dims, uint64_t* elements, uint64_t* bytes);
+// Throws Error "too large" when the size of such a tensor overflows; else its packed size.
+uint64_t checked_bytes(tn_dtype dtype, std::span<const int64_t> dims, const std::string& where);
 // Throws Error "too large" when `bytes` more cannot be had.
 void require_memory(uint64_t bytes, const std::string& where, const std::string& what);
 std::string dims_text(std::span<const int64_t> dims);  // "[2,3]"

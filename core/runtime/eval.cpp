@@ -1,0 +1,198 @@
+#include "core/runtime/eval.hpp"
+
+#include <algorithm>
+
+#include "core/base/text.hpp"
+#include "core/graph/infer.hpp"
+#include "core/runtime/plan.hpp"
+
+namespace tenon {
+
+struct Evaluator::State {
+  const Registries& registries;
+  RuntimeOptions options;
+};
+
+namespace {
+
+Evaluator::State* state_of(const tn_host* host) {
+  return host == nullptr ? nullptr : static_cast<Evaluator::State*>(Host::from(host).context(TN_EVAL_ID));
+}
+
+template <class F>
+tn_status guarded(const tn_diag* diag, F&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    for (const Diagnostic& d : error.diagnostics) report(diag, d.severity, d.code, d.where, d.text);
+    return error.exit_code == exit_bad_input ? TN_ERR_INVALID : TN_ERR_UNSUPPORTED;
+  } catch (const std::bad_alloc&) {
+    report(diag, TN_SEVERITY_ERROR, "", "evaluation", "there is not enough memory");
+    return TN_ERR_MEMORY;
+  } catch (const std::exception& error) {
+    report(diag, TN_SEVERITY_ERROR, "", "evaluation", error.what());
+    return TN_ERR_INTERNAL;
+  }
+}
+
+void need(tn_status status, std::string_view what) {
+  if (status != TN_OK) throw Error(exit_job_failed, "evaluation", fmt::format("could not {} (status {})", what, status));
+}
+
+tn_value copy_constant(Graph& from, tn_value value, tn_edit* edit) {
+  tn_tensor tensor{};
+  tn_value made = TN_NONE;
+  from.constant(value, &tensor);
+  // The source graph outlives this one, so its bytes are lent, not copied.
+  if (tensor.dtype == TN_STRING) {
+    need(edit_api()->constant_copy(edit, {}, &tensor, &made), "copy a constant");
+  } else {
+    need(edit_api()->constant_adopt(edit, {}, &tensor, [](void*) {}, nullptr, &made), "lend a constant");
+  }
+  return made;
+}
+
+// A graph of the node alone. Its regions would need their captures too: such nodes are not evaluated.
+std::unique_ptr<Graph> graph_of_node(Graph& graph, const Registries& registries, tn_node node) {
+  auto alone = std::make_unique<Graph>();
+  alone->set_registry(&registries);
+  const Node& n = graph.node(node);
+  Transaction transaction(*alone, "evaluation", TN_EDIT_BUILD);
+  std::vector<tn_value> inputs;
+  for (const tn_value value : n.inputs()) inputs.push_back(value == TN_NONE ? TN_NONE : copy_constant(graph, value, transaction.get()));
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < n.output_count; ++i) names.push_back(n.output(i) == TN_NONE ? "" : fmt::format("result{}", i));
+  std::vector<tn_str> output_names;
+  for (const std::string& name : names) output_names.push_back(name.empty() ? tn_str{nullptr, 0} : to_abi(name));
+  tn_node_desc desc{};
+  desc.size = sizeof desc;
+  desc.op = n.op;
+  desc.op_version = n.op_version;
+  desc.region = Graph::main_region;
+  desc.before = TN_NONE;
+  desc.name = to_abi(graph.node_name(node));
+  desc.inputs = inputs.data();
+  desc.input_count = static_cast<uint32_t>(inputs.size());
+  desc.attrs = n.attr_data;
+  desc.attr_count = n.attr_count;
+  desc.output_names = output_names.data();
+  desc.output_count = static_cast<uint32_t>(output_names.size());
+  tn_node made = TN_NONE;
+  need(edit_api()->create_node(transaction.get(), &desc, &made), "copy the node");
+  std::vector<tn_value> results;
+  for (const tn_value value : alone->node(made).outputs()) {
+    if (value != TN_NONE) results.push_back(value);
+  }
+  need(edit_api()->region_outputs(transaction.get(), Graph::main_region, results.data(), static_cast<uint32_t>(results.size())), "set the outputs");
+  Diagnostics said;
+  if (!transaction.commit(said)) {
+    said.throw_if_errors(exit_job_failed);
+    throw Error(exit_job_failed, node_place(graph, node), "cannot stand alone");
+  }
+  return alone;
+}
+
+// Lower bound of what the results take; false when they surely exceed the limit.
+bool fits(const Graph& graph, uint64_t max_bytes) {
+  uint64_t total = 0;
+  for (const tn_value value : graph.region(Graph::main_region).outputs) {
+    const tn_type& type = graph.type(value);
+    if (type.kind != TN_KIND_TENSOR || type.rank < 0) continue;
+    std::vector<int64_t> dims(type.dims, type.dims + type.rank);
+    if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) continue;
+    total += checked_bytes(type.dtype, dims, "evaluation");
+    if (total > max_bytes) return false;
+  }
+  return true;
+}
+
+tn_status evaluate_node(const tn_host* host, tn_graph* graph_handle, tn_node node, uint64_t max_bytes, tn_tensor_sink sink, void* context,
+                        const tn_diag* diag) {
+  return guarded(diag, [&]() -> tn_status {
+    Evaluator::State* state = state_of(host);
+    if (state == nullptr || graph_handle == nullptr) return TN_ERR_UNSUPPORTED;
+    Graph& graph = Graph::from(graph_handle);
+    if (node >= graph.node_bound() || !graph.node(node).alive) return TN_ERR_NOT_FOUND;
+    const Node& n = graph.node(node);
+    if (n.region_count != 0 || state->registries.kernels(n.op).empty()) return TN_ERR_UNSUPPORTED;
+    for (const tn_value value : n.inputs()) {
+      if (value == TN_NONE || graph.is_constant(value)) continue;
+      report(diag, TN_SEVERITY_ERROR, "", node_place(graph, node), "cannot be computed now: input " + value_place(graph, value) + " is no constant");
+      return TN_ERR_INVALID;
+    }
+    std::unique_ptr<Graph> alone = graph_of_node(graph, state->registries, node);
+    if (!fits(*alone, max_bytes)) return TN_ERR_LIMIT;
+    std::vector<uint32_t> numbers;
+    for (uint32_t i = 0; i < n.output_count; ++i) {
+      if (n.output(i) != TN_NONE) numbers.push_back(i);
+    }
+    const Session session(std::move(alone), state->registries, state->options);
+    const std::vector<NamedOutput> outputs = session.run({});
+    uint64_t total = 0;
+    for (const NamedOutput& output : outputs) {
+      if (!output.value || output.value->kind != TN_KIND_TENSOR) return TN_ERR_UNSUPPORTED;
+      total += output.value->bytes;
+    }
+    if (total > max_bytes) return TN_ERR_LIMIT;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const tn_tensor tensor = outputs[i].tensor();
+      sink(context, numbers[i], &tensor);
+    }
+    return TN_OK;
+  });
+}
+
+tn_graph* new_graph(const tn_host* host) {
+  Evaluator::State* state = state_of(host);
+  if (state == nullptr) return nullptr;
+  try {
+    auto graph = std::make_unique<Graph>();
+    graph->set_registry(&state->registries);
+    return graph.release();
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+void delete_graph(const tn_host*, tn_graph* graph) {
+  if (graph != nullptr) delete &Graph::from(graph);
+}
+
+tn_status run_graph(const tn_host* host, tn_graph* graph_handle, const tn_tensor* inputs, uint32_t count, tn_tensor_sink sink, void* context,
+                    const tn_diag* diag) {
+  return guarded(diag, [&]() -> tn_status {
+    Evaluator::State* state = state_of(host);
+    if (state == nullptr || graph_handle == nullptr) return TN_ERR_UNSUPPORTED;
+    const Session session(Graph::from(graph_handle).clone(), state->registries, state->options);
+    if (count != session.inputs().size()) {
+      report(diag, TN_SEVERITY_ERROR, "", "evaluation", fmt::format("{} inputs are given, the graph has {}", count, session.inputs().size()));
+      return TN_ERR_INVALID;
+    }
+    std::vector<NamedTensor> named;
+    for (uint32_t i = 0; i < count; ++i) named.push_back({session.inputs()[i].name, inputs[i], nullptr});
+    const std::vector<NamedOutput> outputs = session.run(named);
+    for (uint32_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].value || outputs[i].value->kind != TN_KIND_TENSOR) continue;
+      const tn_tensor tensor = outputs[i].tensor();
+      sink(context, i, &tensor);
+    }
+    return TN_OK;
+  });
+}
+
+}  // namespace
+
+const tn_eval_api* Evaluator::api() {
+  static const tn_eval_api api{sizeof(tn_eval_api), 0, evaluate_node, new_graph, delete_graph, run_graph};
+  return &api;
+}
+
+Evaluator::Evaluator(Host& host, const Registries& registries, RuntimeOptions options)
+    : host_(host), state_(new State{registries, std::move(options)}) {
+  state_->options.kernels.prefer_reference = true;
+  host_.provide(TN_EVAL_ID, api(), state_.get());
+}
+
+Evaluator::~Evaluator() { host_.provide(TN_EVAL_ID, nullptr, nullptr); }
+
+}  // namespace tenon
