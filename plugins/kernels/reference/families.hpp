@@ -1,0 +1,13 @@
+// The one list of kernel families: each names a function that adds its records.
+#pragma once
+#include "common.hpp"
+
+#define TENON_REFERENCE_FAMILIES(X) \
+  X(unary) X(binary) X(variadic) X(cast) X(shape_kernels) X(move) X(gather) X(matmul) X(conv) \
+  X(pool) X(softmax) X(reduce) X(normalize) X(normalize_channels) X(resize)
+
+namespace tenon::reference {
+#define TENON_DECLARE(family) void provide_##family(Plugin& p);
+TENON_REFERENCE_FAMILIES(TENON_DECLARE)
+#undef TENON_DECLARE
+}  // namespace tenon::reference
