@@ -1,0 +1,70 @@
+// Offset calculation: each buffer is a box of `bytes` over its steps; boxes that share a step must not overlap in space.
+// (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, for greedy by size.)
+#pragma once
+#include <tenon/abi/memory.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tenon_memory {
+
+struct Problem {
+  const tn_buffer* buffers;
+  uint32_t count;
+  uint64_t lower_bound;
+};
+
+// Which boxes share a step with a given one, in O(log steps + answers): a segment tree over time for those that are
+// alive when it begins, and the boxes sorted by their first step for those that begin while it lives.
+class Overlaps {
+ public:
+  explicit Overlaps(const Problem& problem);
+  template <class F>
+  void for_each(uint32_t i, F&& visit) const {
+    const tn_buffer& box = problem_.buffers[i];
+    uint32_t node = 1, low = 0, high = leaves_;
+    while (true) {  // boxes that contain box.first_step and begin before it
+      for (const uint32_t other : tree_[node]) {
+        if (other != i && problem_.buffers[other].first_step < box.first_step) visit(other);
+      }
+      if (high - low == 1) break;
+      const uint32_t middle = (low + high) / 2;
+      const bool right = box.first_step >= middle;
+      node = 2 * node + (right ? 1 : 0);
+      (right ? low : high) = middle;
+    }
+    for (uint32_t k = starts_[box.first_step]; k < starts_[box.last_step + size_t{1}]; ++k) {
+      if (by_start_[k] != i) visit(by_start_[k]);
+    }
+  }
+
+ private:
+  void insert(uint32_t i);
+  Problem problem_;
+  uint32_t leaves_ = 1;
+  std::vector<std::vector<uint32_t>> tree_;
+  std::vector<uint32_t> by_start_, starts_;
+};
+
+enum class Fit { smallest_gap, lowest };
+enum class Order { size, area, duration, start, conflicts };
+
+struct Placement {
+  std::vector<uint64_t> offsets;
+  uint64_t height = 0;
+};
+
+std::vector<uint32_t> make_order(const Problem& problem, const Overlaps& overlaps, Order by);
+
+// Places boxes one after another. Gives up (height UINT64_MAX) as soon as `limit` would be passed. `work` counts the
+// boxes looked at.
+Placement place(const Problem& problem, const Overlaps& overlaps, const std::vector<uint32_t>& order, Fit fit, uint64_t limit, uint64_t* work);
+
+Placement greedy_by_size(const Problem& problem);
+Placement best_of_orders(const Problem& problem);
+// Starts from the best of all orders, then moves boxes that stand at the top to earlier places in the order, with some
+// moves to the worse allowed at first. Bounded by work, not by time: the same problem gives the same answer.
+Placement search(const Problem& problem, uint64_t work_limit);
+
+}  // namespace tenon_memory
