@@ -104,6 +104,8 @@ PlanContext::PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore
   view_.context = &context_;
   view_.packed = packed;
   view_.parallel = parallel;
+  for (const tn_region region : n.regions()) region_names_.push_back(to_abi(graph.graph->region_name(region)));
+  view_.region_names = region_names_.data();
 }
 
 const KernelEntry* PlanContext::plan(Selection& selection, tn_planned* planned) {

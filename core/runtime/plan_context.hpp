@@ -33,6 +33,7 @@ class PlanContext {
   tn_plan_view view_{};
   tn_plan_ctx context_;
   std::vector<tn_operand> inputs_, outputs_;
+  std::vector<tn_str> region_names_;
 };
 
 tn_node_info node_info(Graph& graph, tn_node node);

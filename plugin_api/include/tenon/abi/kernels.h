@@ -74,6 +74,8 @@ typedef struct tn_plan_view {
                       tn_status (*fill)(void* fill_context, const tn_tensor* source, void* dst), void* fill_context, const void** blob);
   /* Runs f(c, i, worker) for i in [0, n) on the host's pool; planning only (packing of weights). */
   void (*parallel)(tn_plan_ctx* context, uint32_t n, void (*f)(void* c, uint32_t i, uint32_t worker), void* c);
+  /* Names of the node's regions ("then_branch"), in the order of node->regions and of run_region's numbers. */
+  const tn_str* region_names;
 } tn_plan_view;
 
 typedef struct tn_planned {
