@@ -1,4 +1,4 @@
-// If, Loop, Scan: bodies run through the host. If's region 0 is then_branch, region 1 else_branch.
+// If, Loop, Scan: bodies run through the host. If's branches are told apart by name.
 #include "families.hpp"
 #include "handle.hpp"
 
@@ -12,6 +12,7 @@ struct ControlState {
   std::vector<Shape> planned; // element types of the results, for loops that never run
   std::vector<Dims> dims;     // planned dims, -1 where unknown
   uint32_t carried = 0, scanned = 0;
+  uint32_t branch[2] = {1, 0}; // If's region for false, for true
   std::vector<int64_t> in_axes, out_axes;
   std::vector<bool> in_backward, out_backward;
 };
@@ -37,12 +38,17 @@ void run_if(Run& run, const tn_kernel_args* a) {
   const auto& s = state<ControlState>(a);
   const auto condition = run.input(0);
   if (condition.count() != 1) fail(format("If's condition has shape %s; expected one element", dims_text(condition.dims()).c_str()));
-  const auto results = run_region(run, condition.int_at(0) ? 0 : 1, {}, s.outputs);
+  const auto results = run_region(run, s.branch[condition.int_at(0) != 0], {}, s.outputs);
   for (uint32_t i = 0; i < s.outputs; ++i) give(run, s, i, results[i]);
 }
 void plan_if(const PlanView& v, Planned& p) {
   auto s = std::make_unique<ControlState>();
   common(v, *s);
+  if (TN_HAS(&v.raw(), region_names) && v.raw().region_names)
+    for (uint32_t r = 0; r < v.raw().node->region_count; ++r) {
+      if (view(v.raw().region_names[r]) == "then_branch") s->branch[1] = r;
+      if (view(v.raw().region_names[r]) == "else_branch") s->branch[0] = r;
+    }
   p.set(dynamic_kernel<run_if>, std::move(s));
 }
 
