@@ -17,12 +17,10 @@ std::string to_string(tn_str text) { return text.data == nullptr ? std::string()
 
 // The loader's text, sorted into what a person can act on.
 Refusal load_refusal(const std::filesystem::path& library, std::string text) {
-  // Boost.DLL writes "boost::dll::shared_library::load() failed: " before and the error code's own text behind.
-  if (const size_t wrapper = text.find("failed"); text.starts_with("boost::dll") && wrapper != std::string::npos) {
-    const size_t begin = text.find_first_not_of(": (", wrapper + 6);
-    text.erase(0, begin == std::string::npos ? text.size() : begin);
-  }
-  if (const size_t tail = text.find(": Bad file descriptor"); tail != std::string::npos) text.erase(tail);
+  // Boost.DLL: "boost::dll::shared_library::load() failed (dlerror system message: <text>): Bad file descriptor".
+  constexpr std::string_view wrapper = "dlerror system message: ";
+  if (const size_t begin = text.find(wrapper); begin != std::string::npos) text.erase(0, begin + wrapper.size());
+  if (const size_t tail = text.rfind("): "); tail != std::string::npos) text.erase(tail);
   if (const size_t own = text.find(library.string() + ": "); own == 0) text.erase(0, library.string().size() + 2);
 
   const size_t missing = text.find(": cannot open shared object file");
