@@ -76,7 +76,6 @@ struct Value {
 struct Region {
   tn_node parent = TN_NONE;  // TN_NONE: the main region
   uint32_t name = 0;
-  uint32_t depth = 0;  // the main region's is 0
   bool alive = true;
   tn_node first = TN_NONE, last = TN_NONE;
   uint32_t node_count = 0;
@@ -175,6 +174,7 @@ class Graph final : public ::tn_graph {
 
   // The node of `outer` whose regions hold `inner` at any depth; TN_NONE: inner is not inside outer (or is outer).
   tn_node owner_within(tn_region outer, tn_region inner) const;
+  uint32_t depth(tn_region id) const;  // the main region's is 0; costs that much
   // True when a node of `user` may read a value defined in `definition`.
   bool is_visible(tn_region definition, tn_region user) const;
 
@@ -197,7 +197,7 @@ class Graph final : public ::tn_graph {
  private:
   friend struct ::tn_edit;
   friend class GraphTypeStore;
-  friend class GraphCloner;
+  friend class CommitInference;
   friend struct GraphApi;
 
   enum class Op : uint32_t {
@@ -258,12 +258,10 @@ class Graph final : public ::tn_graph {
   // Order (order.cpp).
   void link(tn_node id, tn_region region, tn_node before);
   void unlink(tn_node id);
-  void relabel_around(tn_node left, tn_node right);
+  void relabel_around(tn_node id);
   bool order_holds(tn_region region) const;
   bool sort_region(tn_region region, std::vector<tn_node>& cycle);
   bool bring_before(tn_node producer, tn_node user, std::vector<tn_node>& cycle);
-  template <class F>
-  void for_each_predecessor(tn_node id, F&& visit) const;  // in the node's region, captures of its regions included
 
   uint32_t intern_type(const tn_type& type);
   uint32_t intern_elements(const tn_dim* elements, uint32_t count);
@@ -274,6 +272,8 @@ class Graph final : public ::tn_graph {
   uint32_t join_origins(uint32_t a, uint32_t b);
   tn_dim data_dependent(tn_node node, uint32_t output, uint32_t axis, int64_t lo, int64_t hi);
   void expand(Constant& constant, const tn_type& type);
+  void erase_single(tn_node id);
+  void set_node_region(tn_node id, tn_region region);
   void reset();  // to the empty graph, registry and limits kept
 
   ChunkedVector<Node> nodes_;

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/graph/symbol_sums.hpp"
 #include "tenon/abi/symbols.h"
 
 namespace tenon {
@@ -35,7 +36,7 @@ class SymbolTable {
 
   // True for a plain symbol (a name, not an expression); *name valid until the next call that makes a symbol.
   bool is_symbol(tn_dim dim, std::string_view* name) const;
-  // The names of plain symbols that `dim` depends on, each once, in the order of their making.
+  // The names of plain symbols that `dim` depends on, each once, in the order they were made.
   std::vector<std::string> symbols_of(tn_dim dim) const;
   void set_range(tn_dim symbol, int64_t lo, int64_t hi);  // of a plain symbol; nothing else is updated
   bool is_known_handle(tn_dim dim) const;                 // a number, or a handle this table gave out
@@ -55,33 +56,31 @@ class SymbolTable {
     tn_dim a = 0, b = 0;
     int64_t lo = 0, hi = TN_DIM_MAX;
   };
-  struct Term {
-    int64_t coefficient = 0;
-    std::vector<uint32_t> factors;  // atoms, ascending, repeated for powers; none: the constant
-    bool operator==(const Term&) const = default;
-  };
-  using Sum = std::vector<Term>;  // canonical: by factors, no zero coefficients, the constant last
+  using Term = sums::Term;
+  using Sum = sums::Sum;
   struct Expression {
     Sum sum;
     int64_t lo = 0, hi = TN_DIM_MAX;
   };
 
-  const Sum& sum_of(tn_dim dim, Sum& scratch) const;
+  Sum sum_of(tn_dim dim) const;
   tn_dim intern(Sum sum);
   tn_dim atom_dim(uint32_t atom);
-  tn_dim operation(AtomKind kind, tn_dim a, tn_dim b);
-  tn_dim unknown(tn_dim_op op, tn_dim a, tn_dim b, int64_t lo, int64_t hi);
+  tn_dim operation(AtomKind kind, tn_dim a, tn_dim b, int64_t lo, int64_t hi);
+  tn_dim unknown(tn_dim_op op, int64_t lo, int64_t hi);
+  tn_dim simplified(tn_dim_op op, tn_dim a, tn_dim b);
   tn_dim divide(tn_dim a, tn_dim b, bool remainder);
+  tn_dim divide_by_number(const Sum& a, int64_t b, bool remainder);
+  tn_dim divide_by_symbol(const Sum& a, tn_dim b, bool remainder);
   tn_dim extreme(bool largest, tn_dim a, tn_dim b);
   uint32_t depth_of(const Sum& sum) const;
   void range_of(const Sum& sum, int64_t* lo, int64_t* hi) const;
   void append_text(const Sum& sum, std::string& out) const;
   void append_atom_text(const Atom& atom, std::string& out) const;
-  void collect_symbols(const Sum& sum, std::vector<uint32_t>& found) const;
-  std::optional<int64_t> evaluate_sum(const Sum& sum, const Lookup& lookup) const;
-  static Sum add(const Sum& a, const Sum& b, int64_t scale_b);
-  static Sum multiply(const Sum& a, const Sum& b);
-  static bool sum_number(const Sum& sum, int64_t* value);
+  using Memo = std::unordered_map<uint32_t, std::optional<int64_t>>;
+  std::optional<int64_t> evaluate_sum(const Sum& sum, const Lookup& lookup, Memo& memo) const;
+  std::optional<int64_t> evaluate_atom(uint32_t atom, const Lookup& lookup, Memo& memo) const;
+  friend class SymbolParser;
 
   std::vector<Expression> expressions_;  // handle -1 - i
   std::vector<Atom> atoms_;
