@@ -205,3 +205,40 @@ TEST_CASE("the resolved manifest is a manifest again, and says the same") {
   CHECK(print_resolved(*again, plugins) == resolved);
   CHECK(again->model_path == manifest->model_path);
 }
+
+TEST_CASE("the schema for editors knows the keys that the parser knows") {
+  std::ifstream file(test::source_dir() + "/schemas/pipeline.schema.json");
+  const Json schema = Json::parse(file);
+  const Json& properties = schema.at("properties");
+  const auto is_known = [](const std::string& text, const std::string& key) {
+    Diagnostics diagnostics;
+    parse(text, diagnostics);
+    for (const Diagnostic& diagnostic : diagnostics.all()) {
+      if (diagnostic.text.find("unknown key '" + key + "'") != std::string::npos) return false;
+    }
+    return true;
+  };
+  for (const auto& item : properties.items()) {
+    INFO(item.key());
+    CHECK(is_known(Json{{item.key(), nullptr}}.dump(), item.key()));
+    if (!item.value().contains("properties")) continue;
+    for (const auto& inner : item.value().at("properties").items()) {
+      INFO(inner.key());
+      CHECK(is_known(Json{{item.key(), Json{{inner.key(), nullptr}}}}.dump(), inner.key()));
+    }
+  }
+  CHECK_FALSE(is_known(R"({"modle": 1})", "modle"));
+  Diagnostics diagnostics;
+  parse(R"({"modle": 1, "zzzzzzzzzz": 1})", diagnostics);
+  std::string known;
+  for (const Diagnostic& diagnostic : diagnostics.all()) known += diagnostic.text;
+  // What the parser lists as known is in the schema.
+  const size_t list = known.find("known here: ");
+  REQUIRE(list != std::string::npos);
+  std::stringstream keys(known.substr(list + 12));
+  for (std::string key; std::getline(keys, key, ',');) {
+    key.erase(0, key.find_first_not_of(' '));
+    INFO(key);
+    CHECK(properties.contains(key.substr(0, key.find('\n'))));
+  }
+}
