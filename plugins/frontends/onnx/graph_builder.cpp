@@ -14,6 +14,8 @@ using sdk::str;
 namespace {
 /// Nested calls and subgraphs together: far above any real model, far below what memory allows.
 constexpr size_t deepest_frames = 512;
+/// Calls of functions in all: functions that call others twice make any number of calls in a few lines.
+constexpr uint64_t most_calls = 250'000;
 
 std::string function_key(std::string_view domain, std::string_view name, std::string_view overload) {
   std::string key(domain);
@@ -200,6 +202,7 @@ void GraphBuilder::circular_call(const Frame& caller, const NodeMessage& node, c
 
 void GraphBuilder::push_function(Frame& caller, const NodeMessage& node, FunctionMessage& function) {
   if (function.active) circular_call(caller, node, function);
+  if (++calls_made_ > most_calls) throw Failure(TN_ERR_LIMIT, format("inlining the model's functions takes more than %llu calls", static_cast<unsigned long long>(most_calls)), place(caller, node));
   if (stack_.size() >= deepest_frames) throw Failure(TN_ERR_LIMIT, format("subgraphs and functions are nested more than %zu deep", deepest_frames), place(caller, node));
   if (node.input_count > function.inputs.size() || node.output_count > function.outputs.size())
     throw Failure(TN_ERR_INVALID, format("it passes %u inputs and takes %u outputs, but function '%.*s' has %zu and %zu", node.input_count, node.output_count,

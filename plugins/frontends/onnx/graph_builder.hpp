@@ -103,7 +103,7 @@ class GraphBuilder {
   std::unordered_set<std::string> prefixes_;
   std::unordered_map<const GraphMessage*, std::unordered_map<std::string_view, Bytes>> value_types_;
   std::vector<std::unique_ptr<Frame>> stack_;
-  uint64_t nodes_made_ = 0;
+  uint64_t nodes_made_ = 0, calls_made_ = 0;
   // Reused by make_node.
   std::vector<tn_value> inputs_;
   std::vector<tn_attr> attrs_;

@@ -9,7 +9,8 @@ using sdk::format;
 using sdk::str;
 
 namespace {
-constexpr uint64_t most_nodes = 4'000'000;  // in all; functions that call others many times could make any number
+// Functions that call others many times could make any number of nodes.
+constexpr uint64_t most_nodes = 4'000'000;  // in all
 std::string quoted(std::string_view s) { return "'" + std::string(s) + "'"; }
 }  // namespace
 

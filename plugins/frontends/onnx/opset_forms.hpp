@@ -1,0 +1,34 @@
+// From which operator set of ai.onnx on a node, in today's form, can be written.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tenon/abi/ops.h"
+#include "tenon/sdk/graph.hpp"
+
+namespace tenon::onnx {
+
+/// The exporter writes no older operator set: since 13 the axes of Squeeze, Unsqueeze and ReduceSum are operands and
+/// Softmax is what it is today.
+inline constexpr int32_t oldest_written = 13;
+
+/// The lowest opset that can say this ai.onnx node, and what asks for it ("its operand 1", "attribute 'start'").
+/// `definition` may be NULL: the node then counts as written in its own op_version, and cannot be moved.
+struct Requirement {
+  int32_t opset = oldest_written;
+  std::string reason;
+};
+Requirement required_opset(const sdk::GraphView& graph, const sdk::Node& node, const tn_op_def* definition);
+
+/// The opset since which this attribute exists; 0: always (as far back as is ever written).
+int32_t attribute_since(std::string_view op, std::string_view attribute);
+/// Does the attribute have the value that the definition gives it when it is left out?
+bool is_default(const tn_attr& attribute, const tn_op_def* definition, std::string_view name);
+/// Is the same definition of the operator in force at both opsets?
+bool same_definition(std::string_view op, int32_t one, int32_t other);
+
+/// The IR version that belongs to an opset.
+int32_t ir_version_of(int32_t opset);
+
+}  // namespace tenon::onnx
