@@ -7,6 +7,9 @@ if(NOT BUILD_TESTING)
 endif()
 enable_testing()
 
+# Assertion macros take a quarter longer at -O2 and run no faster. What is under test keeps its own flags.
+set(TENON_TEST_COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
+
 # Catch2's main takes longer to compile than most tests, so it is compiled once. test_paths.cpp is here so that
 # one object, not every test, depends on where the tree lies.
 add_library(tenon_test_main OBJECT
@@ -14,6 +17,7 @@ add_library(tenon_test_main OBJECT
 add_library(Tenon::test_main ALIAS tenon_test_main)
 target_link_libraries(tenon_test_main PUBLIC Catch2::Catch2 PRIVATE tenon_warnings)
 target_include_directories(tenon_test_main PUBLIC "${PROJECT_SOURCE_DIR}/tests/support")
+target_compile_options(tenon_test_main PRIVATE ${TENON_TEST_COMPILE_OPTIONS})
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/test_paths.cpp" PROPERTIES COMPILE_DEFINITIONS
   "TENON_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";TENON_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
 
@@ -28,9 +32,6 @@ function(tenon_configure_test name)
     set_property(TEST "${name}" PROPERTY TIMEOUT 600)
   endif()
 endfunction()
-
-# Assertion macros take a quarter longer at -O2 and run no faster. What is under test keeps its own flags.
-set(TENON_TEST_COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
 
 function(tenon_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;INCLUDES;LABELS")
