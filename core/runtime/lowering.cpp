@@ -107,7 +107,9 @@ class Lowering {
 
   bool may_run(tn_node node) {
     const Node& n = graph_.node(node);
+    // Views need no kernel, and what reads shapes only is computed while planning.
     if (op_has_flag(registries_, n.op, TN_OP_VIEW) && n.output_count == 1) return true;
+    if (op_has_flag(registries_, n.op, TN_OP_SHAPE_ONLY)) return true;
     const std::span<const KernelEntry> kernels = registries_.kernels(n.op);
     if (kernels.empty()) return false;
     fill_view(node);
