@@ -1,0 +1,61 @@
+// All rules of a run, compiled: variants by the operator they are anchored at.
+#pragma once
+#include <unordered_map>
+
+#include "loader.hpp"
+#include "tenon/abi/rules.h"
+#include "variants.hpp"
+
+namespace tenon::rules {
+
+/// The operators of the host's registry.
+class HostCatalog : public OpCatalog {
+ public:
+  HostCatalog(const tn_host* host, const tn_graph_api* graph, const tn_registry_api* registry) : host_(host), graph_(graph), registry_(registry) {}
+  tn_sym symbol(std::string_view text) const override { return graph_->symbol(sdk::str(text)); }
+  std::string_view text(tn_sym symbol) const override { return sdk::view(graph_->symbol_text(symbol)); }
+  int resolve(std::string_view name, tn_sym* op) const override;
+  const tn_op_def* find(tn_sym op) const override { return registry_->find(host_, op); }
+  std::vector<std::string_view> names() const override;
+
+ private:
+  const tn_host* host_;
+  const tn_graph_api* graph_;
+  const tn_registry_api* registry_;
+};
+
+class RuleSet {
+ public:
+  struct Entry {
+    std::unique_ptr<Rule> rule;
+    std::vector<Variant> variants; // largest first
+    int32_t order = 0;             // the priority, moved where `before` and `after` ask for it
+  };
+  /// Variants of one rule that are anchored at one operator.
+  struct Anchored {
+    uint32_t entry = 0;
+    std::vector<uint32_t> variants;
+  };
+
+  /// Reads, checks and compiles; findings go to diag. Good rules are there even when others are bad.
+  RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog& ops, const sdk::Diag& diag, bool strict = false);
+  bool ok() const { return errors_ == 0; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  const std::vector<Anchored>* anchored(tn_sym op) const {
+    const auto i = by_op_.find(op);
+    return i == by_op_.end() ? nullptr : &i->second;
+  }
+  static uint64_t digest(const tn_rule_source* sources, uint32_t count);
+
+ private:
+  void order(const sdk::Diag& diag);
+  void chains_by_name();
+  void index();
+
+  std::vector<std::unique_ptr<Source>> sources_;
+  std::vector<Entry> entries_;
+  std::unordered_map<tn_sym, std::vector<Anchored>> by_op_;
+  size_t errors_ = 0;
+};
+
+}  // namespace tenon::rules
