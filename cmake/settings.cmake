@@ -32,7 +32,7 @@ set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 
 # No machine's folder names in a binary; and it lets two build trees share one compiler cache.
-add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" "-ffile-prefix-map=${CMAKE_BINARY_DIR}=build")
+add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 
 find_program(TENON_MOLD mold)
 if(TENON_MOLD)

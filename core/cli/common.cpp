@@ -1,0 +1,120 @@
+#include "core/cli/common.hpp"
+
+#include <cstdio>
+
+#include "core/base/text.hpp"
+#include "core/graph/graph.hpp"
+
+namespace tenon::cli {
+
+namespace fs = std::filesystem;
+
+void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
+  app.add_option("target", o.target, "pipeline manifest (.json) or model file")->required();
+  app.add_option("--set", o.set, "override a manifest key, as in --set runtime.threads=2 (JSON value, else text)")->type_name("KEY=VALUE")->allow_extra_args(false);
+  app.add_option("--rules", o.rules, "add a rule file")->type_name("FILE")->allow_extra_args(false);
+  app.add_option("--plugin", o.plugins, "add a plugin: an installed name or a library's path")->type_name("NAME|FILE")->allow_extra_args(false);
+  app.add_option("--precision", o.precision, "strict, exact, faithful (default), bf16, fp16 or fast");
+  app.add_option("--threads", o.threads, "threads to run on; 0: all that this process may use")->check(CLI::NonNegativeNumber);
+  app.add_option("--fusion_switch_file", o.switch_file, "switches of passes and rules, a file")->type_name("FILE");
+  app.add_option("--optimization_switch", o.switches, "switches of passes and rules: \"A:on;B:off\"");
+  app.add_option("--bisect-limit", o.bisect_limit, "stop after this many applied rewrites")->check(CLI::NonNegativeNumber);
+  app.add_option("--dump-dir", o.dump_folder, "write the graph's text form after each pass here")->type_name("DIR");
+  app.add_flag("--verify-graph", o.verify_graph, "run the full graph verifier after each pass");
+  app.add_flag("--json", o.json, "print one JSON object");
+  app.add_flag("--quiet,-q", o.quiet, "print results and errors only");
+  app.add_flag("--print-resolved", o.print_resolved, "print the manifest with all defaults, versions and digests, and stop");
+}
+
+Manifest read_target(const PipelineOptions& o) {
+  ManifestOptions mo;
+  mo.set = o.set;
+  if (!o.precision.empty()) mo.set.push_back("precision.mode=" + o.precision);
+  if (o.threads >= 0) mo.set.push_back("runtime.threads=" + std::to_string(o.threads));
+  const fs::path target(o.target);
+  Diagnostics findings;
+  Manifest m;
+  if (target.extension() == ".json") {
+    m = read_manifest(target, mo, findings);
+  } else {
+    mo.model_path = target;
+    m = default_manifest(mo, findings);
+  }
+  if (!o.quiet) print_findings(findings.all(), false);
+  findings.throw_if_errors(exit_bad_input);
+  for (const auto& r : o.rules) {
+    RuleRequest request;
+    request.path = fs::absolute(r);
+    request.where = "--rules " + r;
+    m.rules.push_back(request);
+  }
+  for (const auto& p : o.plugins) {
+    PluginRequest request;
+    if (p.find('/') != std::string::npos || fs::path(p).extension() == ".so") request.path = fs::absolute(p);
+    else request.name = p;
+    request.where = "--plugin " + p;
+    m.plugins.push_back(request);
+  }
+  return m;
+}
+
+Pipeline open_pipeline(const PipelineOptions& o, Manifest manifest, bool explain) {
+  EngineOptions eo;
+  if (!o.switch_file.empty()) eo.switch_file = fs::absolute(o.switch_file);
+  eo.switches = o.switches;
+  eo.verify_graph = o.verify_graph;
+  eo.explain = explain;
+  if (o.bisect_limit >= 0) eo.edit_limit = static_cast<uint64_t>(o.bisect_limit);
+  if (!o.dump_folder.empty()) eo.dump_folder = fs::absolute(o.dump_folder);
+  eo.stop_after = o.stop_after;
+  Pipeline p;
+  p.manifest_ = manifest;
+  p.engine = std::make_unique<Engine>(std::move(manifest), eo);
+  p.evaluator = std::make_unique<Evaluator>(p.engine->host(), p.engine->registries(), runtime_options(p.manifest_));
+  return p;
+}
+
+Pipeline load_pipeline(const PipelineOptions& o, bool explain) {
+  const Stopwatch watch;
+  Pipeline p = open_pipeline(o, read_target(o), explain);
+  if (p.manifest().model_path.empty())
+    throw Error(exit_bad_input, p.manifest().path, "no model: add \"model\": {\"path\": \"...\"} to the manifest, or --set model.path=FILE");
+  p.graph = p.engine->load_model();
+  p.engine->require_supported(*p.graph);
+  p.engine->optimize(*p.graph, p.report);
+  p.load_ms = watch.ms();
+  if (!o.quiet) print_findings(p.engine->diagnostics().all(), false);
+  return p;
+}
+
+RuntimeOptions runtime_options(const Manifest& m, bool explain) {
+  RuntimeOptions r;
+  r.threads = m.runtime.threads;
+  r.precision_mode = m.precision.mode;
+  r.kernels.prefer = m.kernels.prefer;
+  r.kernels.pin = m.kernels.pin;
+  r.kernels.deny = m.kernels.deny;
+  r.explain = explain;
+  return r;
+}
+
+std::unique_ptr<Session> make_session(Pipeline& p, bool explain) {
+  const Stopwatch watch;
+  auto session = std::make_unique<Session>(std::move(p.graph), p.engine->registries(), runtime_options(p.manifest(), explain));
+  p.load_ms += watch.ms();
+  return session;
+}
+
+void print_findings(const std::vector<Diagnostic>& findings, bool notes) {
+  for (const auto& d : findings) {
+    if (d.severity < TN_SEVERITY_WARNING && !notes) continue;
+    std::fprintf(stderr, "tenon: %s\n", to_string(d).c_str());
+  }
+}
+
+void print_json(const Json& json) {
+  // Text from outside may be no UTF-8; it must not stop the report.
+  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+}  // namespace tenon::cli
