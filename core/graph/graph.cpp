@@ -389,6 +389,18 @@ tn_value Graph::add_constant(Constant constant, uint32_t name, uint32_t type, tn
   return id;
 }
 
+void Graph::set_graph_name(std::string_view name) {
+  regions_[main_region].name = names_.add(name);
+  touch();
+}
+
+void Graph::set_origin_names(tn_node id, std::span<const std::string> names) {
+  uint32_t origin = 0;
+  for (const std::string& name : names) origin = join_origins(origin, leaf_origin(names_.add(name)));
+  record(Op::origin_set, id, nodes_[id].origin);
+  nodes_[id].origin = origin;
+}
+
 void Graph::redeclare(tn_value id, const tn_type& type) {
   set_type(id, intern_type(type), false);
 }

@@ -179,6 +179,9 @@ class Graph final : public ::tn_graph {
   bool is_visible(tn_region definition, tn_region user) const;
 
   // --- for the host
+  void set_graph_name(std::string_view name);
+  // What a node stands for, by name: for readers of formats that say so. Within a transaction.
+  void set_origin_names(tn_node id, std::span<const std::string> names);
   // Type of an input as the user wants it, whatever the model says; before inference.
   void redeclare(tn_value id, const tn_type& type);
   // TN_EDIT_BUILD transactions aside, begin answers TN_ERR_LIMIT after `limit` commits that changed something.

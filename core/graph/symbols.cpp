@@ -125,6 +125,13 @@ std::vector<std::string> SymbolTable::symbols_of(tn_dim dim) const {
   return names;
 }
 
+std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> SymbolTable::bounded_symbols() const {
+  std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> found;
+  for (const Atom& atom : atoms_)
+    if (atom.kind == AtomKind::symbol && (atom.lo != 0 || atom.hi != TN_DIM_MAX)) found.emplace_back(atom.name, std::pair(atom.lo, atom.hi));
+  return found;
+}
+
 uint32_t SymbolTable::depth_of(const Sum& sum) const {
   uint32_t depth = 0;
   for (const Term& term : sum)

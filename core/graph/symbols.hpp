@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/graph/symbol_sums.hpp"
@@ -39,6 +40,8 @@ class SymbolTable {
   // The names of plain symbols that `dim` depends on, each once, in the order they were made.
   std::vector<std::string> symbols_of(tn_dim dim) const;
   void set_range(tn_dim symbol, int64_t lo, int64_t hi);  // of a plain symbol; nothing else is updated
+  // Plain symbols whose range is not [0, TN_DIM_MAX], in the order they were made.
+  std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> bounded_symbols() const;
   bool is_known_handle(tn_dim dim) const;                 // a number, or a handle this table gave out
 
   // The number that `dim` is once every symbol it depends on is known. Empty: some symbol is not known, or a division
