@@ -72,7 +72,7 @@ struct AndF { template <class C> static C at(C a, C b) noexcept { if constexpr (
 struct OrF { template <class C> static C at(C a, C b) noexcept { if constexpr (real<C>) return 0; else return a | b; } };
 struct XorF { template <class C> static C at(C a, C b) noexcept { if constexpr (real<C>) return 0; else return a ^ b; } };
 struct ShiftLeftF { template <class C> static C at(C a, C b) noexcept { if constexpr (real<C>) return 0; else return u(b) < 64 ? wrap<C>(u(a) << u(b)) : 0; } };
-struct ShiftRightF { template <class C> static C at(C a, C b) noexcept { if constexpr (real<C>) return 0; else return u(b) < 64 ? a >> u(b) : 0; } };
+struct ShiftRightF { template <class C> static C at(C a, C b) noexcept { if constexpr (real<C>) return 0; else return u(b) < 64 ? a >> u(b) : a < 0 ? static_cast<C>(-1) : 0; } };
 
 template <class C>
 struct Named { const char* name; Block2<C> f; };

@@ -9,10 +9,20 @@ namespace {
 
 constexpr int64_t grain = 64; // elements; whole bytes of packed types
 
+enum class PowerRounding { as_stored, down, nearest };
+/// Only for the type of powers of two, whose storing rounds up.
+double to_power(double x, PowerRounding rounding) noexcept {
+  if (!(x > 0) || std::isinf(x)) return x;
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent); // in [0.5, 1)
+  return std::ldexp(1.0, rounding == PowerRounding::nearest && mantissa >= 0.75 ? exponent : exponent - 1);
+}
+
 template <class C>
 struct CastState : Base {
   Load<C> load;
   Store<C> store;
+  PowerRounding rounding = PowerRounding::as_stored;
 };
 template <class C>
 int cast_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
@@ -22,6 +32,9 @@ int cast_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   for (int64_t i = r.begin; i < r.end; i += block) {
     const int64_t n = std::min(block, r.end - i);
     s.load(a->inputs[0], i, 1, n, x);
+    if constexpr (std::is_same_v<C, double>)
+      if (s.rounding != PowerRounding::as_stored)
+        for (int64_t k = 0; k < n; ++k) x[k] = to_power(x[k], s.rounding);
     s.store(x, n, a->outputs[0], i);
   }
   return run_ok;
@@ -82,6 +95,9 @@ void plan_cast(const PlanView& v, Planned& p) {
     auto s = make_state<CastState<C>>(v);
     s->load = loader<C>(from);
     s->store = storer<C>(to, saturate);
+    const auto rounding = v.attrs().get_string("round_mode", "up");
+    if (rounding != "up" && rounding != "down" && rounding != "nearest") fail("Cast's round_mode is '" + std::string(rounding) + "'; expected up, down or nearest");
+    if (to == TN_FLOAT8_E8M0 && rounding != "up") s->rounding = rounding == "down" ? PowerRounding::down : PowerRounding::nearest;
     const int64_t n = s->out[0].count;
     finish(v, p, cast_fn<C>, std::move(s), (n + grain - 1) / grain, n);
   });

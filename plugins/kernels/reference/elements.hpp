@@ -23,7 +23,7 @@ template <class C> using Store = void (*)(const C* from, int64_t count, void* ta
 /// Failure for types that C does not serve.
 template <class C> Load<C> loader(tn_dtype dtype);
 /// Stores with one rounding: double to integers truncates towards zero and saturates, NaN becomes 0; integers to narrower
-/// ones wrap; bool is "not zero". 8-bit floats saturate, or overflow to infinity/NaN where `saturate` is false.
+/// ones, and anything to integers below 8 bits, wrap; bool is "not zero". 8-bit floats saturate, or overflow to infinity/NaN where `saturate` is false.
 template <class C> Store<C> storer(tn_dtype dtype, bool saturate = true);
 
 /// One rounding from double to a 16-bit float: the float between is rounded to odd, which keeps what the second

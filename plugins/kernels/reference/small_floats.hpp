@@ -63,13 +63,13 @@ inline double small_decode(uint8_t bits) noexcept {
 
 template <tn_dtype D>
 inline uint8_t small_encode(double x, bool saturate) noexcept {
-  if constexpr (D == TN_FLOAT8_E8M0) {  // powers of two; halves round up
+  if constexpr (D == TN_FLOAT8_E8M0) {  // powers of two, rounded up
     if (!(x == x)) return 0xff;
     if (x <= 0) return 0;
     if (std::isinf(x)) return saturate ? 0xfe : 0xff;
     int exponent = 0;
     const double mantissa = std::frexp(x, &exponent);  // in [0.5, 1)
-    const int biased = exponent - 1 + 127 + (mantissa >= 0.75 ? 1 : 0);
+    const int biased = exponent - 1 + 127 + (mantissa > 0.5 ? 1 : 0);
     return biased < 0 ? 0 : biased > 254 ? (saturate ? 0xfe : 0xff) : static_cast<uint8_t>(biased);
   } else {
     constexpr SmallFormat f = small_format<D>();
@@ -101,15 +101,15 @@ inline uint8_t small_encode(double x, bool saturate) noexcept {
 
 inline constexpr double float4_values[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
 inline double float4_decode(uint8_t bits) noexcept { return bits & 8 ? -float4_values[bits & 7] : float4_values[bits & 7]; }
-/// Nearest, ties to even codes, saturating; NaN becomes the largest, as the format has none.
+/// Nearest, ties to even codes, saturating; NaN, which the format lacks, becomes -0.
 inline int float4_encode(double x) noexcept {
+  if (!(x == x)) return 8;
   const double magnitude = std::fabs(x);
   int code = 7;
-  if (magnitude == magnitude)
-    for (code = 0; code < 7; ++code) {
-      const double middle = (float4_values[code] + float4_values[code + 1]) / 2;
-      if (magnitude < middle || (magnitude == middle && code % 2 == 0)) break;
-    }
+  for (code = 0; code < 7; ++code) {
+    const double middle = (float4_values[code] + float4_values[code + 1]) / 2;
+    if (magnitude < middle || (magnitude == middle && code % 2 == 0)) break;
+  }
   return code | (std::signbit(x) ? 8 : 0);
 }
 
