@@ -469,6 +469,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   std::string write(const std::string& name, const std::string& bytes) const {
     const std::string p = (path_ / name).string();
+    std::filesystem::remove(p);  // writing over a file makes some file systems wait for the disk
     std::ofstream(p, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return p;
   }
