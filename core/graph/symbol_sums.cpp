@@ -46,10 +46,9 @@ Interval times(const Interval& a, const Interval& b) {
 }
 
 namespace {
-// The constant, having no factors, comes last.
+// By degree, so that dividing leading terms makes progress; the constant comes last.
 bool comes_first(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
-  if (a.empty() || b.empty()) return !a.empty() && b.empty();
-  return a < b;
+  return a.size() != b.size() ? a.size() > b.size() : a < b;
 }
 }  // namespace
 

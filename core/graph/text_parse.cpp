@@ -86,6 +86,7 @@ class Parser {
   };
 
   void statement() {
+    in_.begin_statement();
     if (open_.back().owner != TN_NONE) return body_statement();
     if (in_.take("}")) return close_region();
     if (in_.peek() == '%' || in_.peek() == '_' || in_.peek() == '(') return node_statement();
@@ -197,7 +198,7 @@ class Parser {
     tn_type declared{TN_KIND_NONE, TN_DTYPE_NONE, -1, 0, nullptr};
     if (in_.take(":")) declared = type(dims);
     tn_value value = TN_NONE;
-    if (edit_api()->region_input(edit_, open_.back().region, abi(name), &declared, &value) != TN_OK) in_.fail("input '" + name + "' is defined twice");
+    if (edit_api()->region_input(edit_, open_.back().region, abi(name), &declared, &value) != TN_OK) in_.fail_statement("input '" + name + "' is defined twice");
     if (in_.take_word("default")) edit_api()->input_default(edit_, value, known_value());
   }
 
@@ -220,8 +221,8 @@ class Parser {
       const tn_tensor view = tensor.view();
       edit_api()->constant_copy(edit_, abi(name), &view, &value);
     }
-    if (value == TN_NONE) in_.fail("constant '" + name + "' was refused: its type and contents do not fit");
-    if (graph_->name(value) != name) in_.fail("'" + name + "' is defined twice");
+    if (value == TN_NONE) in_.fail_statement("constant '" + name + "' was refused: its type and contents do not fit");
+    if (graph_->name(value) != name) in_.fail_statement("'" + name + "' is defined twice");
   }
 
   // Elements as literals or base64.
@@ -416,7 +417,7 @@ class Parser {
     desc.output_count = static_cast<uint32_t>(outputs.size());
     tn_node node = TN_NONE;
     if (edit_api()->create_node(edit_, &desc, &node) != TN_OK)
-      in_.fail("this node was refused: one of its results is already defined (single static assignment), or an operand or attribute is malformed");
+      in_.fail_statement("this node was refused: one of its results is already defined (single static assignment), or an operand or attribute is malformed");
     if (!origins.empty()) graph_->set_origin_names(node, origins);
     for (auto& typed : output_types) {
       typed.value = graph_->node(node).output(typed.value);

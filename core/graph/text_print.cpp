@@ -218,7 +218,10 @@ class Printer {
     if (!graph_.node_name(id).empty()) text += " name " + quoted(graph_.node_name(id));
     if (options_.origins) {
       const auto origins = graph_.origins(id);
-      if (origins.size() != 1 || origins[0] != graph_.node_name(id))
+      // A node of the source stands for itself, under its name or its first result's: that need not be said.
+      const tn_value first = node.output(0);
+      const std::string_view own = !graph_.node_name(id).empty() ? graph_.node_name(id) : first == TN_NONE ? std::string_view() : graph_.name(first);
+      if (origins.size() != 1 || origins[0] != own)
         for (size_t i = 0; i < origins.size(); ++i) text += (i ? ", " : " origin ") + quoted(origins[i]);
     }
     line(text + (opens ? " {" : ""));

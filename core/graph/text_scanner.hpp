@@ -26,6 +26,16 @@ class Scanner {
     throw ScanError{line, at_ - start + 1, std::move(text)};
   }
 
+  // Errors about a statement as a whole are placed at its start.
+  void begin_statement() {
+    peek();
+    statement_ = at_;
+  }
+  [[noreturn]] void fail_statement(std::string text) {
+    at_ = statement_;
+    fail(std::move(text));
+  }
+
   // The next character that is no space and in no comment; 0 at the end.
   char peek() {
     for (; at_ < text_.size(); ++at_) {
@@ -160,6 +170,7 @@ class Scanner {
   }
   std::string_view text_;
   size_t at_ = 0;
+  size_t statement_ = 0;
 };
 
 }  // namespace tenon
