@@ -277,12 +277,14 @@ tn_dim SymbolTable::extreme(bool largest, tn_dim a, tn_dim b) {
   if (compare(TN_DIM_LE, a, b) == TN_YES) return largest ? b : a;
   if (compare(TN_DIM_LE, b, a) == TN_YES) return largest ? a : b;
   const AtomKind kind = largest ? AtomKind::max : AtomKind::min;
-  // max(max(x, y), x) is max(x, y).
+  // max(max(x, y), x) is max(x, y), and max(min(x, y), x) is x.
   for (const auto& [whole, part] : {std::pair(a, b), std::pair(b, a)}) {
     const Sum sum = sum_of(whole);
     if (sum.size() != 1 || sum[0].coefficient != 1 || sum[0].factors.size() != 1) continue;
     const Atom& atom = atoms_[sum[0].factors[0]];
-    if (atom.kind == kind && (atom.a == part || atom.b == part)) return whole;
+    if (atom.a != part && atom.b != part) continue;
+    if (atom.kind == kind) return whole;
+    if (atom.kind == AtomKind::min || atom.kind == AtomKind::max) return part;
   }
   if (a < b) std::swap(a, b);  // numbers and older handles first
   int64_t alo = 0, ahi = 0, blo = 0, bhi = 0;
