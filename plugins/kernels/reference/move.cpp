@@ -68,20 +68,21 @@ void plan_depth_to_space(const PlanView& v, Planned& p) {
   if (s->in[0].rank() != 4 || b < 1) fail("DepthToSpace and SpaceToDepth need four axes and a positive blocksize");
   const auto& d = s->in[0].dims;
   const int64_t n = d[0], c = d[1], h = d[2], w = d[3];
+  const auto mode = v.attrs().get_string("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") fail(std::string(v.op_name()) + "'s mode is '" + std::string(mode) + "'; expected DCR or CRD");
+  const bool crd = mode == "CRD";
   if (v.op_name() == "SpaceToDepth") {
     if (h % b || w % b) fail("SpaceToDepth's height and width must be multiples of blocksize");
     s->walk.axis(n, {c * h * w});
+    if (crd) s->walk.axis(c, {h * w});
     s->walk.axis(b, {w});
     s->walk.axis(b, {1});
-    s->walk.axis(c, {h * w});
+    if (!crd) s->walk.axis(c, {h * w});
     s->walk.axis(h / b, {b * w});
     s->walk.axis(w / b, {b});
   } else {
     if (c % (b * b)) fail("DepthToSpace's channels must be a multiple of blocksize squared");
     const int64_t depth = c / (b * b);
-    const auto mode = v.attrs().get_string("mode", "DCR");
-    if (mode != "DCR" && mode != "CRD") fail("DepthToSpace's mode is '" + std::string(mode) + "'; expected DCR or CRD");
-    const bool crd = mode == "CRD";
     const int64_t image = h * w, c_stride = crd ? b * b * image : image, row_stride = crd ? b * image : b * depth * image, column_stride = crd ? image : depth * image;
     s->walk.axis(n, {c * image});
     s->walk.axis(depth, {c_stride});

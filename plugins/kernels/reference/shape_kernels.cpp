@@ -148,7 +148,7 @@ void plan_range(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_shape_kernels(Plugin& p) {
-  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}) reference_kernel(p, op).view_of(0, 0).plan<plan_copy>();
+  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}) reference_kernel(p, op).input().view_of(0, 0).plan<plan_copy>();
   reference_kernel(p, "Shape").plan<plan_shape>();
   reference_kernel(p, "Size").plan<plan_size>();
   reference_kernel(p, "Constant").plan<plan_constant>();

@@ -15,12 +15,14 @@ inline int unpack(const uint8_t* data, int64_t i) noexcept {
   constexpr int per_byte = 8 / Bits;
   return (data[i / per_byte] >> (i % per_byte * Bits)) & ((1 << Bits) - 1);
 }
-/// Writes one element and leaves its neighbours; tiles must therefore be whole bytes.
+/// Writes one element; the first of a byte clears the byte, so elements are written in ascending order and what is left
+/// of the last byte is zero. Tiles must be whole bytes.
 template <int Bits>
 inline void pack(uint8_t* data, int64_t i, int value) noexcept {
   constexpr int per_byte = 8 / Bits, mask = (1 << Bits) - 1;
   const int shift = static_cast<int>(i % per_byte) * Bits;
-  data[i / per_byte] = static_cast<uint8_t>((data[i / per_byte] & ~(mask << shift)) | ((value & mask) << shift));
+  const int before = shift ? data[i / per_byte] : 0;
+  data[i / per_byte] = static_cast<uint8_t>(before | ((value & mask) << shift));
 }
 
 struct SmallFormat {
