@@ -1,10 +1,12 @@
 #include "core/base/files.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -35,6 +37,67 @@ class Descriptor {
 };
 
 constexpr size_t write_buffer_bytes = size_t(1) << 16;
+
+// Reading beyond the end of a file that was cut short after it was mapped is SIGBUS. Nobody can go on from there with
+// right numbers, but the program can say which file it was. Slots are claimed and freed without locks, since the
+// handler may run at any moment; a mapping beyond the last slot just has no message of its own.
+struct GuardedMapping {
+  std::atomic<const uint8_t*> begin{nullptr};
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<const char*> path{nullptr};
+};
+GuardedMapping guarded[1024];
+
+void write_text(const char* text) {
+  size_t length = 0;
+  while (text[length] != 0) ++length;
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, length);
+}
+
+void on_bus_error(int number, siginfo_t* info, void*) {
+  const auto* const at = static_cast<const uint8_t*>(info->si_addr);
+  for (auto& mapping : guarded) {
+    const uint8_t* const begin = mapping.begin.load();
+    if (begin == nullptr || at < begin || at >= begin + mapping.bytes.load()) continue;
+    write_text("error: ");
+    write_text(mapping.path.load());
+    write_text(": became shorter while it was in use; it must not be changed during the run. Nothing was written\n");
+    ::_exit(exit_bad_input);
+  }
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
+void install_bus_handler() {
+  struct sigaction current {};
+  // Somebody else's handler stays: an embedding program may have its own way.
+  if (::sigaction(SIGBUS, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return;
+  struct sigaction ours {};
+  ours.sa_sigaction = on_bus_error;
+  ours.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &ours, nullptr);
+}
+
+void guard_mapping(const uint8_t* data, uint64_t bytes, const char* path) {
+  static const bool installed = (install_bus_handler(), true);
+  (void)installed;
+  for (auto& slot : guarded) {
+    const char* free_slot = nullptr;
+    if (!slot.path.compare_exchange_strong(free_slot, path)) continue;
+    slot.bytes.store(bytes);
+    slot.begin.store(data);
+    return;
+  }
+}
+void unguard_mapping(const uint8_t* data) {
+  for (auto& slot : guarded) {
+    if (slot.begin.load() != data) continue;
+    slot.begin.store(nullptr);
+    slot.bytes.store(0);
+    slot.path.store(nullptr);
+    return;
+  }
+}
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
@@ -62,12 +125,14 @@ std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
       throw Error(exit_bad_input, name, fmt::format("{} bytes cannot be mapped: {}", status.st_size, system_text(number)));
     }
     file->data_ = static_cast<const uint8_t*>(mapping);
+    guard_mapping(file->data_, file->size_, file->path_.c_str());
   }
   file->descriptor_ = descriptor.take();
   return file;
 }
 
 MappedFile::~MappedFile() {
+  if (size_ != 0) unguard_mapping(data_);
   if (size_ != 0) ::munmap(const_cast<uint8_t*>(data_), size_);
   if (descriptor_ >= 0) ::close(descriptor_);
 }

@@ -24,7 +24,8 @@ std::string did_you_mean(std::string_view wrong, std::span<const std::string> kn
 std::string format_bytes(uint64_t bytes);   // "18.3 MB" (powers of ten), "512 B"
 std::string format_count(uint64_t count);   // "1,234,567"
 std::string quoted(std::string_view text);  // in double quotes, escaped as JSON does
-inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }  // before std::quoted
+inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }  // wins over std::quoted
+inline std::string quoted(const char* text) { return quoted(std::string_view(text)); }
 std::string lower(std::string_view text);   // ASCII only
 // '*' and '?' as in a shell; no recursion.
 bool glob_match(std::string_view pattern, std::string_view text);

@@ -19,6 +19,11 @@ tn_status tn_edit::commit(Diagnostics& diagnostics) {
                     (is_build() ? check_whole(diagnostics) && check_names(diagnostics) : check_uses(diagnostics)) &&
                     (is_build() || (flags & TN_EDIT_NO_INFER) || infer(diagnostics));
   if (!good) return TN_ERR_INVALID;
+  // Without inference what was known or declared of a replaced value is a hint for the inference to come.
+  if (flags & TN_EDIT_NO_INFER)
+    for (const auto& pair : replaced_)
+      if (graph.value(pair.to).kind == TN_VALUE_RESULT && graph.value(pair.to).type == 0 && graph.value(pair.from).type != 0)
+        graph.set_type(pair.to, graph.value(pair.from).type, true);
   if (!is_build() && graph.version_ != start_version_) {
     ++graph.edits_committed_;
     graph.edit_authors_.push_back(graph.names_.add(who));

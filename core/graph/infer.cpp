@@ -118,11 +118,13 @@ bool tn_infer::check_counts(const tn_op_def& def) {
 
 bool tn_infer::check_attributes(const tn_op_def& def) {
   static constexpr const char* kinds[] = {"nothing", "an int", "a float", "a string", "ints", "floats", "strings", "a tensor", "a type"};
+  std::vector<std::string_view> names(info.attr_count);
+  for (uint32_t a = 0; a < info.attr_count; ++a) names[a] = symbol_text(info.attrs[a].name);
   for (uint32_t i = 0; i < def.attr_count; ++i) {
     const tn_attr_def& wanted = def.attrs[i];
     const tn_attr* found = nullptr;
     for (uint32_t a = 0; a < info.attr_count && !found; ++a)
-      if (symbol_text(info.attrs[a].name) == view(wanted.name)) found = &info.attrs[a];
+      if (names[a] == view(wanted.name)) found = &info.attrs[a];
     if (!found) {
       if (!wanted.required) continue;
       error(fmt::format("attribute '{}' is missing; {} requires it", view(wanted.name), view(def.name)));

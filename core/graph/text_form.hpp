@@ -16,7 +16,10 @@
 //   }
 //
 // Names that are not made of letters, digits and ._/:- are quoted: %"odd name". `_` is an omitted operand or result.
-// Types of unknown parts: `?` (nothing known), float32[*] (rank unknown). docs/text_form.md has the whole grammar.
+// Types: float32[N,4], float32[*] (rank unknown), ?[4] (element type unknown), seq(T), optional(T), none when nothing is
+// known. Constants: [literals], base64 "...", uniform [literal]. Attributes: 3, 0.5, "text", [1, 2], [0.5], ["a"], empty lists
+// ints[] floats[] strings[], tensor T contents, type T. `symbol "k" 1 5` bounds a symbol, `*` is no bound. A line that
+// begins with "# " is a comment.
 #pragma once
 #include <memory>
 #include <string>
