@@ -126,8 +126,15 @@ tn_status evaluate_node(const tn_host* host, tn_graph* graph_handle, tn_node nod
     for (uint32_t i = 0; i < n.output_count; ++i) {
       if (n.output(i) != TN_NONE) numbers.push_back(i);
     }
-    const Session session(std::move(alone), state->registries, state->options);
-    const std::vector<NamedOutput> outputs = session.run({});
+    std::vector<NamedOutput> outputs;
+    try {
+      const Session session(std::move(alone), state->registries, state->options);
+      outputs = session.run({});
+    } catch (const Error& error) {
+      // The node stays as it is and the run will say so if it matters: to the caller this is no fault.
+      for (const Diagnostic& d : error.diagnostics) report(diag, TN_SEVERITY_INFO, d.code, d.where, d.text);
+      return TN_ERR_UNSUPPORTED;
+    }
     uint64_t total = 0;
     for (const NamedOutput& output : outputs) {
       if (!output.value || output.value->kind != TN_KIND_TENSOR) return TN_ERR_UNSUPPORTED;
@@ -190,6 +197,8 @@ const tn_eval_api* Evaluator::api() {
 Evaluator::Evaluator(Host& host, const Registries& registries, RuntimeOptions options)
     : host_(host), state_(new State{registries, std::move(options)}) {
   state_->options.kernels.prefer_reference = true;
+  // Kept, so that threads are not started for each node that is computed.
+  if (state_->options.pool == nullptr) state_->options.pool = ThreadPool::shared(state_->options.threads);
   host_.provide(TN_EVAL_ID, api(), state_.get());
 }
 

@@ -76,7 +76,6 @@ void resolve(const Segment& segment, Frame& frame, uint8_t* base) {
 class FrameLease {
  public:
   FrameLease(RunState& state, Segment& segment) : state_(state), segment_(segment) {
-    block_ = state.environment->arenas.acquire(std::max<uint64_t>(segment.total_bytes, segment.pointer_count == 0 ? 0 : 64));
     {
       const std::lock_guard<std::mutex> lock(segment.frame_mutex);
       if (!segment.free_frames.empty()) {
@@ -87,6 +86,8 @@ class FrameLease {
       }
     }
     if (frame_ == nullptr) frame_ = make_frame(segment);
+    // Last of what may fail: a constructor that throws gives nothing back.
+    block_ = state.environment->arenas.acquire(std::max<uint64_t>(segment.total_bytes, segment.pointer_count == 0 ? 0 : 64));
     resolve(segment, *frame_, block_.base);
     for (tn_run& run : frame_->runs) {
       run.state = &state;
