@@ -9,7 +9,7 @@
 namespace tenon::rules::gx {
 
 enum class Op : uint8_t {
-  Number, Text, Bool, List, Name, Attribute, Call, Index, Slice,
+  Number, Text, Bool, Nothing, List, Name, Attribute, Call, Index, Slice,
   Negate, Not, And, Or, Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Compare, If
 };
 enum class Relation : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, In, NotIn };

@@ -420,6 +420,7 @@ Value Evaluator::eval(uint32_t node) {
     }
     case Op::Bool: return Value::boolean(e.number != 0);
     case Op::Text: return Value::string(e.text);
+    case Op::Nothing: return Value{};
     case Op::List: {
       Value v = Value::items({});
       for (uint32_t a : e.args) v.list.push_back(eval(a));

@@ -288,6 +288,7 @@ class Parser {
         program_.nodes[e].number = t.text[0] == 't' || t.text[0] == 'T';
         return e;
       }
+      if (t.text == "none" || t.text == "None") return add(Op::Nothing, t.column);
       if (take("(")) {
         auto items = list_until(")");
         const uint32_t e = add(Op::Call, t.column, std::move(items));

@@ -323,6 +323,8 @@ void RuleLoader::pattern(const Json& json, Rule& rule) {
     }
   }
   r.finish();
+  for (const auto& n : p.nodes)
+    if (n.node != none && lookup(rule.values, rule.nodes[n.node]) != none) findings_.error("E201", n.offset, "'" + rule.nodes[n.node] + "' names a node and a value", "expressions could not tell them apart; rename one");
   rule.patterns.push_back(std::move(p));
 }
 
