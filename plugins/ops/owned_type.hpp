@@ -41,9 +41,12 @@ template <class F>
 OwnedType join_types(Infer& c, const OwnedType& a, const OwnedType& b, const std::string& what, F unknown) {
   if (!a.known()) return b;
   if (!b.known()) return a;
-  require(a.kind() == b.kind(), what + ": one is a tensor, the other is not");
+  const auto plain = [](uint32_t kind) { return kind == TN_KIND_OPTIONAL ? TN_KIND_TENSOR : kind == TN_KIND_OPTIONAL_SEQUENCE ? TN_KIND_SEQUENCE : static_cast<tn_type_kind>(kind); };
+  const auto name = [](uint32_t kind) { constexpr const char* names[] = {"nothing", "a tensor", "a sequence", "an optional tensor", "an optional sequence"}; return kind < 5 ? names[kind] : "of an unknown kind"; };
+  require(plain(a.kind()) == plain(b.kind()), what + ": one is " + name(a.kind()) + ", the other " + name(b.kind()));
   require(a.dtype() == b.dtype() || a.dtype() == TN_DTYPE_NONE || b.dtype() == TN_DTYPE_NONE, what + ": found " + dtype_name(a.dtype()) + " and " + dtype_name(b.dtype()));
   OwnedType r = a.dtype() == TN_DTYPE_NONE ? b : a;
+  r.set_kind(static_cast<tn_type_kind>(std::max(a.kind(), b.kind())));  // optional where either is
   if (!a.ranked() || !b.ranked() || a.dims().size() != b.dims().size()) {
     r.forget_rank();
     return r;
