@@ -104,7 +104,7 @@ Placement greedy_by_size(const Problem& problem) {
   return place(problem, overlaps, make_order(problem, overlaps, Order::size), Fit::smallest_gap, UINT64_MAX - 1, &work);
 }
 
-Placement best_of_orders(const Problem& problem) {
+Placement best_of_orders(const Problem& problem, uint64_t work_limit) {
   const Overlaps overlaps(problem);
   uint64_t work = 0;
   Placement best;
@@ -115,7 +115,7 @@ Placement best_of_orders(const Problem& problem) {
       const uint64_t limit = best.height == UINT64_MAX ? UINT64_MAX - 1 : best.height - 1;
       Placement next = place(problem, overlaps, order, fit, limit, &work);
       if (next.height < best.height) best = std::move(next);
-      if (best.height <= problem.lower_bound) return best;
+      if (best.height <= problem.lower_bound || work > work_limit) return best;
     }
   }
   return best;

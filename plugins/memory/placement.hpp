@@ -62,7 +62,8 @@ std::vector<uint32_t> make_order(const Problem& problem, const Overlaps& overlap
 Placement place(const Problem& problem, const Overlaps& overlaps, const std::vector<uint32_t>& order, Fit fit, uint64_t limit, uint64_t* work);
 
 Placement greedy_by_size(const Problem& problem);
-Placement best_of_orders(const Problem& problem);
+// Ends early, with the best so far, once `work_limit` boxes were looked at.
+Placement best_of_orders(const Problem& problem, uint64_t work_limit = UINT64_MAX);
 // Starts from the best of all orders, then moves boxes that stand at the top to earlier places in the order, with some
 // moves to the worse allowed at first. Bounded by work, not by time: the same problem gives the same answer.
 Placement search(const Problem& problem, uint64_t work_limit);

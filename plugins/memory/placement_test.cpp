@@ -52,7 +52,7 @@ std::vector<tn_buffer> random_buffers(uint32_t seed, uint32_t count, uint32_t st
 using Solver = std::function<Placement(const Problem&)>;
 const std::vector<std::pair<std::string, Solver>> solvers = {
     {"greedy", greedy_by_size},
-    {"orders", best_of_orders},
+    {"orders", [](const Problem& p) { return best_of_orders(p); }},
     {"search", [](const Problem& p) { return search(p, 300'000); }},
 };
 

@@ -10,7 +10,6 @@ using tenon_memory::Problem;
 
 constexpr uint32_t largest_search = 5000;         // buffers
 constexpr uint64_t search_work = 20'000'000;      // boxes looked at; some 50 ms
-constexpr uint32_t largest_portfolio = 200'000;
 
 using Place = void (*)(void*, uint32_t, uint64_t);
 
@@ -30,8 +29,7 @@ tn_status greedy(void*, const tn_buffer* buffers, uint32_t count, uint64_t bound
 }
 
 tn_status best_fit(void*, const tn_buffer* buffers, uint32_t count, uint64_t bound, Place place, void* context, const tn_diag* diag) {
-  if (count > largest_portfolio) return TN_DECLINED;
-  return answer(buffers, count, bound, place, context, diag, tenon_memory::best_of_orders);
+  return answer(buffers, count, bound, place, context, diag, [](const Problem& problem) { return tenon_memory::best_of_orders(problem, search_work); });
 }
 
 tn_status search(void*, const tn_buffer* buffers, uint32_t count, uint64_t bound, Place place, void* context, const tn_diag* diag) {
