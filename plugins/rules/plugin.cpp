@@ -2,7 +2,7 @@
 #include "tenon/sdk/plugin.hpp"
 
 #include "engine.hpp"
-#include "rule_test.hpp"
+#include "prove.hpp"
 
 namespace tenon::rules {
 namespace {

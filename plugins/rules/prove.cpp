@@ -1,4 +1,4 @@
-#include "rule_test.hpp"
+#include "prove.hpp"
 
 namespace tenon::rules {
 
