@@ -2,6 +2,7 @@
 // (all of it after a build), names after a build, types. Each step assumes the ones before.
 #include <algorithm>
 
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/edit.hpp"
 #include "core/graph/infer.hpp"
@@ -143,21 +144,34 @@ bool tn_edit::check_whole(Diagnostics& diagnostics) {
   return true;
 }
 
-// A result may share its name with one of a sibling region, not with anything it can see.
+// A value may share its name with one of a sibling region, not with anything it can see. Inputs of inner regions are
+// renamed, since nobody outside knows their names; for results that is an error of the model.
 bool tn_edit::check_names(Diagnostics& diagnostics) {
   bool good = true;
   for (const tn_value id : suspects_) {
-    const Value& value = graph.value(id);
-    if (value.kind != TN_VALUE_RESULT || value.name == NamePool::none) continue;
-    for (tn_value other = graph.names_.entry(value.name).first_value; other != TN_NONE; other = graph.value(other).next_of_name) {
+    const uint32_t name = graph.value(id).name;
+    if (name == NamePool::none) continue;
+    for (tn_value other = graph.names_.entry(name).first_value, next; other != TN_NONE; other = next) {
+      const Value& value = graph.value(id);
       const Value& twin = graph.value(other);
-      if (other == id || twin.kind == TN_VALUE_CONSTANT) continue;
-      if (!graph.is_visible(twin.region, value.region) && !graph.is_visible(value.region, twin.region)) continue;
-      good = fail(diagnostics, "E305", node_place(graph, value.producer),
+      next = twin.next_of_name;
+      if (other == id || value.name != name || twin.kind == TN_VALUE_CONSTANT) continue;
+      const bool inner = graph.is_visible(twin.region, value.region), outer = graph.is_visible(value.region, twin.region);
+      if (!inner && !outer) continue;
+      const tn_value hidden = inner && value.kind == TN_VALUE_REGION_INPUT ? id : outer && twin.kind == TN_VALUE_REGION_INPUT ? other : TN_NONE;
+      if (hidden != TN_NONE && graph.value(hidden).region != Graph::main_region) {
+        graph.rename_value(hidden, graph.unique_name(std::string(graph.name_text(name)), false));
+        continue;
+      }
+      good = fail(diagnostics, "E305", value.kind == TN_VALUE_RESULT ? node_place(graph, value.producer) : value_place(graph, id),
                   fmt::format("value '{}' is written twice, here and {}; single static assignment requires that every value has one producer: rename one of the two",
                               graph.name(id), twin.kind == TN_VALUE_RESULT ? "by " + node_place(graph, twin.producer) : std::string("as an input of a graph around it")));
       break;
     }
   }
   return good;
+}
+
+void tn_edit::log_refusals() const {
+  for (const std::string& text : refused_) log::warning("'{}': {}", who, text);
 }

@@ -155,9 +155,9 @@ tn_status tn_edit::create_node(const tn_node_desc& desc, tn_node* node) {
   return TN_OK;
 }
 
-// A constant's name means nothing to anyone but people: it gives way to a result of the same name.
-void tn_edit::yield_constant_name(tn_value output) {
-  const uint32_t name = graph.value(output).name;
+// A constant's name means nothing to anyone but people: it gives way to any other value of that name.
+void tn_edit::yield_constant_name(tn_value value) {
+  const uint32_t name = graph.value(value).name;
   for (tn_value other = graph.names_.entry(name).first_value; other != TN_NONE;) {
     const tn_value next = graph.value(other).next_of_name;
     if (graph.is_constant(other)) graph.rename_value(other, graph.unique_name(std::string(graph.name_text(name)), false));
@@ -188,6 +188,10 @@ tn_status tn_edit::region_input(tn_region region, std::string_view name, const t
     return refuse(fmt::format("value '{}' is an input of its graph twice; single static assignment requires unique names: rename one of the two", name));
   if (!is_build() || name.empty()) given = graph.unique_name(name.empty() ? std::string_view("input") : name, false);
   *value = graph.add_region_input(region, given, type ? graph.intern_type(*type) : 0);
+  if (graph.value(*value).next_of_name != TN_NONE) {
+    yield_constant_name(*value);
+    if (graph.value(*value).next_of_name != TN_NONE) suspects_.push_back(*value);
+  }
   return TN_OK;
 }
 

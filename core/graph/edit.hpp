@@ -37,6 +37,7 @@ struct tn_edit {
   // Commit in steps; each adds its errors and answers whether to go on.
   tn_status commit(tenon::Diagnostics& diagnostics);
   void rollback();
+  void log_refusals() const;  // of a transaction that its caller gave up: the reasons would be lost
 
   tenon::Graph& graph;
   std::string who;
@@ -56,7 +57,7 @@ struct tn_edit {
   tn_value add_constant(std::string_view name, const tn_tensor& tensor, tenon::Constant made);
   uint32_t output_name_for(tn_str wanted, bool named, uint32_t index, uint32_t count, std::string_view base, tn_region region, bool* clash);
   void note_use(const tn_use& use);
-  void yield_constant_name(tn_value output);
+  void yield_constant_name(tn_value value);
   void note_origin(tn_node node, uint32_t origin);
   tn_node clone_one(tn_node node, tn_region region, tn_node before, std::span<const tn_value> inputs);
 

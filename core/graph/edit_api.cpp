@@ -30,6 +30,7 @@ struct GraphApi {
   static void rollback(tn_edit* edit) {
     Graph& graph = edit->graph;
     const std::unique_ptr<tn_edit> owned = std::move(graph.edit_);
+    owned->log_refusals();
     owned->rollback();
   }
 };

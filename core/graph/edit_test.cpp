@@ -132,7 +132,9 @@ TEST_CASE("Rollback restores everything, whatever was done") {
       CHECK(commit_error(edit).empty());
     }
     CHECK(fingerprint(*graph) != before);
+    CHECK(graph->edits_committed() == 4);
     graph->restore(mark);
+    CHECK(graph->edits_committed() == 1);
     CHECK(fingerprint(*graph) == before);
     CHECK(graph->version() == version);
     require_sound(*graph);
@@ -220,6 +222,26 @@ TEST_CASE("Sibling regions may share names, a region may not shadow what it sees
   }
   e.outputs({graph.node(owner).output(0)});
   CHECK(commit_error(build).empty() != shadow);
+}
+
+TEST_CASE("An input of an inner region that hides an outer value is renamed, whichever came first") {
+  const bool inner_first = GENERATE(false, true);
+  Graph graph;
+  graph.set_registry(&test::fake_ops());
+  Transaction build(graph, "m", TN_EDIT_BUILD);
+  Editor e(build.get());
+  const tn_value x = e.input("x", TN_FLOAT32, {2});
+  if (!inner_first) e.node("Neg", {x}, {"t"});
+  const tn_node owner = e.node("Loop", {x}, {"z"});
+  tn_region region = TN_NONE;
+  edit_api()->create_region(build.get(), owner, test::str("body"), &region);
+  const tn_value inner = e.input("t", TN_FLOAT32, {2}, region);
+  e.outputs({inner}, region);
+  if (inner_first) e.node("Neg", {x}, {"t"});
+  CHECK(commit_error(build).empty());
+  CHECK(graph.name(inner) == "t_1");
+  CHECK(graph.value(graph.find_value("t")).kind == TN_VALUE_RESULT);
+  require_sound(graph);
 }
 
 TEST_CASE("Captures count as the owner's uses in the order") {

@@ -104,6 +104,7 @@ struct Constant {
 struct Snapshot {
   size_t position = 0;
   uint64_t version = 0;
+  uint64_t edits_committed = 0;
   uint32_t serial = 0;
 };
 

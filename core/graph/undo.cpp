@@ -1,5 +1,7 @@
 // Taking changes back, newest first: each case is the exact inverse of a primitive of graph.cpp, so that use lists,
 // order, names and types become what they were, to the slot.
+#include <algorithm>
+
 #include "core/graph/graph.hpp"
 
 namespace tenon {
@@ -181,7 +183,7 @@ void Graph::undo_rare(const Entry& entry) {
 }
 
 Snapshot Graph::snapshot() {
-  const Snapshot taken{journal_.size(), version_, next_serial_++};
+  const Snapshot taken{journal_.size(), version_, edits_committed_, next_serial_++};
   snapshots_.push_back(taken.serial);
   recording_ = true;
   return taken;
@@ -200,6 +202,9 @@ void Graph::release(const Snapshot& snapshot) {
 void Graph::restore(const Snapshot& snapshot) {
   undo_to(snapshot.position);
   version_ = snapshot.version;
+  // What was undone was not applied.
+  edits_committed_ = snapshot.edits_committed;
+  edit_authors_.resize(std::min<size_t>(edit_authors_.size(), edits_committed_));
   release(snapshot);
 }
 
