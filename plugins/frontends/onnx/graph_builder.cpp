@@ -53,8 +53,7 @@ std::string GraphBuilder::value_name(const Frame& frame, std::string_view name) 
 
 GraphBuilder::Slot* GraphBuilder::find(Frame& frame, std::string_view name) const {
   for (Frame* f = &frame; f; f = f->outer) {
-    const auto at = f->names.find(name);
-    if (at != f->names.end()) return &at->second;
+    if (Slot* slot = f->names.find(name)) return slot;
   }
   return nullptr;
 }
@@ -63,8 +62,8 @@ void GraphBuilder::define(Frame& frame, std::string_view name, tn_value value, c
   const auto [at, fresh] = frame.names.emplace(name, Slot{});
   if (!fresh)
     throw Failure(TN_ERR_INVALID, std::string(what) + " " + quoted(name) + " has a name that is already taken; names must be unique, since the graph is in single static assignment (SSA) form");
-  at->second.value = value;
-  at->second.made = true;
+  at->value = value;
+  at->made = true;
 }
 
 void GraphBuilder::declare_results(Frame& frame) {
@@ -74,7 +73,7 @@ void GraphBuilder::declare_results(Frame& frame) {
       if (name.empty()) continue;
       const auto [at, fresh] = frame.names.emplace(name, Slot{TN_NONE, i, false});
       if (fresh) continue;
-      const std::string other = at->second.node == UINT32_MAX ? "a graph input or initializer" : label(block.nodes[at->second.node], block);
+      const std::string other = at->node == UINT32_MAX ? "a graph input or initializer" : label(block.nodes[at->node], block);
       throw Failure(TN_ERR_INVALID, "it writes " + quoted(name) + ", which " + other + " writes already; every value has one producer in an ONNX graph (single static assignment, SSA): rename one of the two",
                     place(frame, block.nodes[i]));
     }
@@ -92,9 +91,8 @@ bool GraphBuilder::ready(Frame& frame, const NodeMessage& node) const {
   bool all = true;
   const auto look = [&](std::string_view name) {
     if (name.empty()) return;
-    const auto own = frame.names.find(name);
-    if (own != frame.names.end()) {
-      all = all && own->second.made;
+    if (const Slot* own = frame.names.find(name)) {
+      all = all && own->made;
       return;
     }
     const Slot* slot = frame.outer ? find(*frame.outer, name) : nullptr;
@@ -117,8 +115,8 @@ void GraphBuilder::sort_rest(Frame& frame) {
   std::vector<std::vector<uint32_t>> users(count);
   const auto each_producer = [&](uint32_t i, auto&& use) {
     const auto look = [&](std::string_view name) {
-      const auto own = frame.names.find(name);
-      if (own != frame.names.end() && !own->second.made) use(own->second.node);
+      const Slot* own = frame.names.find(name);
+      if (own && !own->made) use(own->node);
     };
     for (std::string_view name : block.inputs(block.nodes[i])) look(name);
     for (const auto& a : block.attributes_of(block.nodes[i]))
@@ -288,10 +286,10 @@ void GraphBuilder::finish_function(Frame& frame, Frame& caller) {
   FunctionMessage& function = *frame.function;
   std::vector<tn_value> results;
   for (size_t i = 0; i < caller.current->output_count; ++i) {
-    const auto at = frame.names.find(function.outputs[i]);
-    if (at == frame.names.end() || !at->second.made)
+    const Slot* slot = frame.names.find(function.outputs[i]);
+    if (!slot || !slot->made)
       throw Failure(TN_ERR_INVALID, "function " + quoted(function.name) + " does not make its output " + quoted(function.outputs[i]), place(caller, *caller.current));
-    results.push_back(at->second.value);
+    results.push_back(slot->value);
   }
   function.active = false;
   define_results(caller, *caller.current, results.data());

@@ -12,6 +12,7 @@
 #include "attributes.hpp"
 #include "constants.hpp"
 #include "model_messages.hpp"
+#include "name_map.hpp"
 #include "tenon/abi/ops.h"
 
 namespace tenon::onnx {
@@ -41,7 +42,7 @@ class GraphBuilder {
     uint32_t node = UINT32_MAX;  // number of the node that makes it; UINT32_MAX: not of a node
     bool made = false;
   };
-  using Names = std::unordered_map<std::string_view, Slot>;
+  using Names = NameMap<Slot>;
   using Bindings = std::unordered_map<std::string_view, const AttributeMessage*>;  // attributes of a function's call
 
   struct Frame {

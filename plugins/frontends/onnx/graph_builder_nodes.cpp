@@ -177,7 +177,7 @@ void GraphBuilder::define_results(Frame& frame, const NodeMessage& node, const t
   const auto names = frame.block->outputs(node);
   for (size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) continue;
-    Slot& slot = frame.names.at(names[i]);
+    Slot& slot = *frame.names.find(names[i]);
     slot.value = values[i];
     slot.made = true;
   }
