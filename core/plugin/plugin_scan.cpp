@@ -33,8 +33,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t max_result_bytes = 16 << 20;
 constexpr size_t kept_error_bytes = 8 << 10;
 
-const std::string ask_vendor = "report it to the plugin's vendor, or leave the plugin out of the manifest";
-
 struct Pipe {
   int read_end = -1;
   int write_end = -1;
@@ -181,19 +179,19 @@ std::string last_line(const std::string& text) {
 
 Refusal ending_refusal(const ChildEnd& end, const std::string& stage, std::chrono::milliseconds limit) {
   if (end.timed_out) {
-    return {"does not come back " + stage + " within " + std::to_string(limit.count()) + " ms", ask_vendor, false};
+    return {"does not come back " + stage + " within " + std::to_string(limit.count()) + " ms", std::string(ask_vendor), false};
   }
   if (const std::string what = what_of(end.errors); !what.empty())
-    return {"throws a C++ exception " + stage + ": " + what, ask_vendor};
+    return {"throws a C++ exception " + stage + ": " + what, std::string(ask_vendor)};
   if (WIFSIGNALED(end.status)) {
     const char* name = sigabbrev_np(WTERMSIG(end.status));
     std::string text = std::string("crashes ") + stage + " (SIG" + (name == nullptr ? "?" : name) + ")";
     if (WTERMSIG(end.status) == SIGABRT && !last_line(end.errors).empty()) text += ": " + last_line(end.errors);
-    return {std::move(text), ask_vendor};
+    return {std::move(text), std::string(ask_vendor)};
   }
   return {"ends the program " + stage + " (exit status " + std::to_string(WEXITSTATUS(end.status)) + ")" +
               (last_line(end.errors).empty() ? "" : ": " + last_line(end.errors)),
-          ask_vendor};
+          std::string(ask_vendor)};
 }
 
 ScanResult scan_in_child(const std::filesystem::path& library, const ScanOptions& options) {

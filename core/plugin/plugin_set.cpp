@@ -227,9 +227,9 @@ std::optional<Refusal> PluginSet::open(const std::filesystem::path& library, con
     status = table->open(host, said.abi(), &instance);
   } catch (const std::exception& exception) {
     return Refusal{std::string("throws a C++ exception out of open: ") + exception.what(),
-                   "report it to the plugin's vendor", false};
+                   std::string(ask_vendor), false};
   } catch (...) {
-    return Refusal{"throws a C++ exception out of open", "report it to the plugin's vendor", false};
+    return Refusal{"throws a C++ exception out of open", std::string(ask_vendor), false};
   }
   if (status != TN_OK) {
     std::string text;

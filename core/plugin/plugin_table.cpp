@@ -19,7 +19,10 @@ std::string to_string(tn_str text) { return text.data == nullptr ? std::string()
 Refusal load_refusal(const std::filesystem::path& library, std::string text) {
   // Boost.DLL: "boost::dll::shared_library::load() failed (dlerror system message: <text>): Bad file descriptor".
   constexpr std::string_view wrapper = "dlerror system message: ";
-  if (const size_t begin = text.find(wrapper); begin != std::string::npos) text.erase(0, begin + wrapper.size());
+  const size_t begin_of_text = text.find(wrapper);
+  // Not the loader's: a static constructor threw, and the exception found its way through dlopen.
+  if (begin_of_text == std::string::npos) return {"throws a C++ exception while it is loaded: " + text, std::string(ask_vendor)};
+  text.erase(0, begin_of_text + wrapper.size());
   if (const size_t tail = text.rfind("): "); tail != std::string::npos) text.erase(tail);
   if (const size_t own = text.find(library.string() + ": "); own == 0) text.erase(0, library.string().size() + 2);
 
@@ -70,6 +73,8 @@ std::variant<tenon_plugin_entry_fn, Refusal> load_library(const std::filesystem:
     return &opened->get<std::remove_pointer_t<tenon_plugin_entry_fn>>(TN_ENTRY_SYMBOL);
   } catch (const std::exception& error) {
     return load_refusal(library, error.what());
+  } catch (...) {
+    return Refusal{"throws a C++ exception while it is loaded", std::string(ask_vendor)};
   }
 }
 

@@ -6,11 +6,14 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "core/plugin/plugin_scan.hpp"
 
 namespace tenon {
+
+inline constexpr std::string_view ask_vendor = "report it to the plugin's vendor, or leave the plugin out of the manifest";
 
 // dlopen(RTLD_NOW | RTLD_LOCAL) and the entry function, through Boost.DLL. The library is never unmapped: thread-local
 // objects and shared pointers of a plugin may outlive its instance.

@@ -52,7 +52,6 @@ std::string joined_texts(const Diagnostics& diagnostics) {
 }
 
 int scan(const std::filesystem::path& library) {
-  const std::string ask_vendor = "report it to the plugin's vendor";
   announce("while it is loaded");
   const auto loaded = load_library(library);
   if (const auto* refusal = std::get_if<Refusal>(&loaded)) return report(*refusal, {});
@@ -82,9 +81,9 @@ int scan(const std::filesystem::path& library) {
     announce("in close");
     table.close(instance);
   } catch (const std::exception& error) {
-    return report(Refusal{std::string("throws a C++ exception out of open or close: ") + error.what(), ask_vendor}, {});
+    return report(Refusal{std::string("throws a C++ exception out of open or close: ") + error.what(), std::string(ask_vendor)}, {});
   } catch (...) {
-    return report(Refusal{"throws a C++ exception out of open or close", ask_vendor}, {});
+    return report(Refusal{"throws a C++ exception out of open or close", std::string(ask_vendor)}, {});
   }
   return report(std::nullopt, facts);
 }

@@ -97,7 +97,7 @@ TEST_CASE("what is in the library's table and file") {
 TEST_CASE("what goes wrong in open") {
   CHECK(refused(fixture("throws_in_open")) ==
         line(fixture("throws_in_open"),
-             "throws a C++ exception out of open or close: the accelerator is on fire -- report it to the plugin's vendor"));
+             "throws a C++ exception out of open or close: the accelerator is on fire" + ask_vendor));
   CHECK(refused(fixture("fails_in_open")) ==
         line(fixture("fails_in_open"), "its open failed with status 6: no device /dev/acme0 -- see the plugin's documentation"));
   CHECK(refused(fixture("crashes_in_open")) == line(fixture("crashes_in_open"), "crashes in open (SIGSEGV)" + ask_vendor));
