@@ -1,4 +1,4 @@
-// Convolutions: Conv, ConvTranspose, ConvInteger and QLinearConv. X is [N, C, D1..Dn], W is [M, C/group, k1..kn].
+// Convolutions: Conv, ConvTranspose, ConvInteger. X is [N, C, D1..Dn], W is [M, C/group, k1..kn].
 #include "conv.hpp"
 
 namespace tenon::ops {
@@ -29,7 +29,6 @@ std::vector<tn_dim> kernel_sizes(Infer& c, const std::vector<tn_dim>& weights) {
 
 void infer_conv(Infer& c) { infer_convolution(c, 0, 1, c.has_input(2) ? std::optional<uint32_t>(2) : std::nullopt, c.dtype(0)); }
 void infer_conv_integer(Infer& c) { infer_convolution(c, 0, 1, std::nullopt, TN_INT32); }
-void infer_qlinear_conv(Infer& c) { infer_convolution(c, 0, 3, c.has_input(8) ? std::optional<uint32_t>(8) : std::nullopt, c.dtype(7)); }
 
 void infer_conv_transpose(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
@@ -84,7 +83,6 @@ void add_conv(Plugin& p) {
   define(p, "Conv").infer<infer_conv>().alias("conv2d").alias("convolution");
   define(p, "ConvTranspose").infer<infer_conv_transpose>().alias("conv_transpose").alias("deconv").alias("conv2d_transpose");
   define(p, "ConvInteger").infer<infer_conv_integer>();
-  define(p, "QLinearConv").infer<infer_qlinear_conv>();
 }
 
 }  // namespace tenon::ops

@@ -50,7 +50,6 @@ void infer_product(Infer& c, uint32_t a, uint32_t b, tn_dtype dtype) {
 }
 void infer_matmul(Infer& c) { infer_product(c, 0, 1, c.dtype(0)); }
 void infer_matmul_integer(Infer& c) { infer_product(c, 0, 1, TN_INT32); }
-void infer_qlinear_matmul(Infer& c) { infer_product(c, 0, 3, c.dtype(7)); }
 void infer_gemm(Infer& c) { infer_gemm_like(c, 0, 1, 2); }
 
 /// `broadcast` of opsets below 7 let C have fewer axes, aligned at the end, as broadcasting does now.
@@ -163,7 +162,6 @@ void add_matmul(Plugin& p) {
   define(p, "MatMul").infer<infer_matmul>().alias("batch_matmul");
   define(p, "Gemm").infer<infer_gemm>().upgrade<upgrade_gemm>().decompose<decompose_gemm>().alias("linear").alias("dense").alias("fully_connected");
   define(p, "MatMulInteger").infer<infer_matmul_integer>();
-  define(p, "QLinearMatMul").infer<infer_qlinear_matmul>();
   define(p, "Einsum").infer<infer_einsum>();
 }
 

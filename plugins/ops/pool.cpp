@@ -28,7 +28,7 @@ void infer_global_pool(Infer& c) {
   c.set(0, dtype, out);
 }
 
-/// LpPool of opset 1 had p as a float.
+/// LpPool and GlobalLpPool of opset 1 had p as a float.
 void upgrade_lp_pool(Editor& e, const Node& n) {
   const auto* p = n.attrs().find("p");
   if (p && p->kind == TN_ATTR_FLOAT) {
@@ -58,6 +58,7 @@ void add_pool(Plugin& p) {
   define(p, "AveragePool").infer<infer_pool>().alias("average_pool").alias("avgpool").alias("avg_pool");
   define(p, "LpPool").infer<infer_pool>().upgrade<upgrade_lp_pool>();
   define(p, "GlobalAveragePool").infer<infer_global_pool>().decompose<decompose_global<&mean_name>>().alias("global_average_pool").alias("gap");
+  define(p, "GlobalLpPool").infer<infer_global_pool>().upgrade<upgrade_lp_pool>();
   define(p, "GlobalMaxPool").infer<infer_global_pool>().decompose<decompose_global<&max_name>>().alias("global_max_pool");
 }
 

@@ -1,5 +1,6 @@
 // Between real numbers and integers with a scale: y = saturate(round(x / scale) + zero_point).
-#include "common.hpp"
+#include "conv.hpp"
+#include "matmul.hpp"
 
 namespace tenon::ops {
 namespace {
@@ -74,11 +75,65 @@ void decompose_dequantize(Editor& e, const Node& n) {
   w.become(0, w.make("Mul", {y, spread(w.input(1))}));
 }
 
+void infer_qlinear_conv(Infer& c) { infer_convolution(c, 0, 3, c.has_input(8) ? std::optional<uint32_t>(8) : std::nullopt, c.dtype(7)); }
+void infer_qlinear_matmul(Infer& c) {
+  if (!c.has_rank(0) || !c.has_rank(3)) return c.set_unranked(0, c.dtype(7));
+  c.set(0, c.dtype(7), matmul_dims(c, c.dims(0), c.dims(3)));
+}
+
+/// Sums of products in int32, exact, then one multiplication by a_scale * b_scale / y_scale: operands are
+/// a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero. `spread` shapes b's scale for the result.
+template <class Product, class Spread>
+void decompose_qlinear(Rewrite& w, Product product, Spread spread) {
+  for (size_t i : {size_t{0}, size_t{3}, size_t{7}})
+    if (const tn_dtype d = w.dtype(w.input(i)); d != TN_INT8 && d != TN_UINT8) decline("only int8 and uint8 have integer products");
+  if (w.dtype(w.input(1)) != TN_FLOAT32) decline("the scales are not float32");
+  const tn_value sums = w.make("Cast", {product()}, {AttrValue::of("to", onnx_of_dtype(TN_FLOAT32))});
+  const tn_value scale = w.make("Div", {w.make("Mul", {w.input(1), spread(w.input(4))}), w.input(6)});
+  w.become(0, w.make("QuantizeLinear", {w.make("Mul", {sums, scale}), w.editor().scalar<float>(1.0f), w.input(7)}));
+}
+void decompose_qlinear_matmul(Editor& e, const Node& n) {
+  Rewrite w(e, n);
+  for (size_t i : {size_t{1}, size_t{6}})
+    if (w.rank(w.input(i)) != 0) decline("a scale of a row has no simpler form");
+  decompose_qlinear(
+      w, [&] { return w.make("MatMulInteger", {w.input(0), w.input(3), w.input(2), w.input(5)}); }, [](tn_value scale) { return scale; });
+}
+void decompose_qlinear_conv(Editor& e, const Node& n) {
+  const Attributes a = n.attrs();
+  const Dims dilations = a.get_ints("dilations").copy(), kernel = a.get_ints("kernel_shape").copy(), pads = a.get_ints("pads").copy(), strides = a.get_ints("strides").copy();
+  const std::string auto_pad(a.get_string("auto_pad", "NOTSET"));
+  const int64_t group = a.get_int("group", 1);
+  Rewrite w(e, n);
+  const int32_t rank = w.rank(w.input(0)), scale_rank = w.rank(w.input(4));
+  if (rank < 3 || scale_rank < 0 || w.rank(w.input(6)) != 0) decline("the ranks are not known, or the result has a scale a channel");
+  std::vector<int64_t> axes;
+  for (int32_t i = 1; i < rank - 1; ++i) axes.push_back(i);
+  const auto at_channels = [&](tn_value v) { return w.make("Unsqueeze", {v, w.ints(axes)}); };
+  decompose_qlinear(
+      w,
+      [&] {
+        std::vector<AttrValue> attrs{AttrValue::of("group", group), AttrValue::of("auto_pad", std::string_view(auto_pad))};
+        const auto add = [&](const char* name, const Dims& list) {
+          if (!list.empty()) attrs.push_back(AttrValue::of(name, Span<const int64_t>(list)));
+        };
+        add("dilations", dilations);
+        add("kernel_shape", kernel);
+        add("pads", pads);
+        add("strides", strides);
+        const tn_value sums = w.make("ConvInteger", {w.input(0), w.input(3), w.input(2), w.input(5)}, std::move(attrs));
+        return w.input(8) == TN_NONE ? sums : w.make("Add", {sums, at_channels(w.input(8))});
+      },
+      [&](tn_value scale) { return scale_rank == 0 ? scale : at_channels(scale); });
+}
+
 }  // namespace
 
 void add_quantize(Plugin& p) {
   define(p, "QuantizeLinear").infer<infer_quantize>().alias("quantize");
   define(p, "DequantizeLinear").infer<infer_dequantize>().decompose<decompose_dequantize>().alias("dequantize");
+  define(p, "QLinearConv").infer<infer_qlinear_conv>().decompose<decompose_qlinear_conv>();
+  define(p, "QLinearMatMul").infer<infer_qlinear_matmul>().decompose<decompose_qlinear_matmul>();
   define(p, "DynamicQuantizeLinear").infer<infer_dynamic_quantize>();
 }
 

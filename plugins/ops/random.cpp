@@ -21,6 +21,7 @@ void add_random(Plugin& p) {
   define(p, "RandomNormal").flags(TN_OP_NONDETERMINISTIC).infer<infer_by_shape>();
   define(p, "RandomUniform").flags(TN_OP_NONDETERMINISTIC).infer<infer_by_shape>();
   define(p, "RandomNormalLike").flags(TN_OP_NONDETERMINISTIC | TN_OP_SHAPE_ONLY).infer<infer_like>();
+  define(p, "Bernoulli").flags(TN_OP_NONDETERMINISTIC).infer<infer_like>();
   define(p, "RandomUniformLike").flags(TN_OP_NONDETERMINISTIC | TN_OP_SHAPE_ONLY).infer<infer_like>();
 }
 

@@ -1,4 +1,4 @@
-// Sequences of tensors. A sequence's type describes all its elements: a dim in which they differ is unknown, and not
+// Sequences of tensors, and optionals. A sequence's type describes all its elements: a dim in which they differ is unknown, and not
 // the same from element to element.
 #include "owned_type.hpp"
 
@@ -98,6 +98,29 @@ void infer_concat(Infer& c) {
   c.set(0, t.view());
 }
 
+// ---- optionals ------------------------------------------------------------------------------------------------------
+
+bool is_sequence(uint32_t kind) { return kind == TN_KIND_SEQUENCE || kind == TN_KIND_OPTIONAL_SEQUENCE; }
+
+void infer_optional(Infer& c) {
+  OwnedType t(c.type(0));
+  if (!c.has_input(0)) {  // an empty one, whose type the attribute says
+    const tn_attr* type = c.attrs().find("type");
+    require(type && type->kind == TN_ATTR_TYPE, "neither an operand nor the attribute 'type' says what the optional holds");
+    t = OwnedType(*type->u.type);
+  }
+  if (!t.known()) return;
+  t.set_kind(is_sequence(t.kind()) ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL);
+  c.set(0, t.view());
+}
+void infer_get_element(Infer& c) {
+  OwnedType t(c.type(0));
+  if (!t.known()) return;
+  t.set_kind(is_sequence(t.kind()) ? TN_KIND_SEQUENCE : TN_KIND_TENSOR);
+  c.set(0, t.view());
+}
+void infer_has_element(Infer& c) { c.set(0, TN_BOOL, Span<const tn_dim>()); }
+
 }  // namespace
 
 void add_sequence(Plugin& p) {
@@ -107,6 +130,9 @@ void add_sequence(Plugin& p) {
   define(p, "SequenceErase").infer<infer_erase>();
   define(p, "SequenceAt").infer<infer_at>();
   define(p, "SequenceLength").infer<infer_length>();
+  define(p, "Optional").infer<infer_optional>();
+  define(p, "OptionalGetElement").infer<infer_get_element>();
+  define(p, "OptionalHasElement").infer<infer_has_element>();
   define(p, "SplitToSequence").infer<infer_split>();
   define(p, "ConcatFromSequence").infer<infer_concat>();
 }

@@ -62,7 +62,7 @@ std::string text_of(const std::string& given, const std::string& node, int resul
   text += "  ";
   for (int i = 0; i < results; ++i) text += (i ? ", %y" : "%y") + std::to_string(i) + ": ?";
   text += " = " + with_signs(node) + "\n";
-  for (int i = 0; i < results; ++i) text += "  output %y" + std::to_string(i) + "\n";
+  for (int i = 0; i < results; ++i) text += "  output %y" + std::to_string(i) + " as \"y" + std::to_string(i) + "\"\n";
   return text + "}\n";
 }
 

@@ -16,9 +16,8 @@ OPSET = 28
 LEFT_OUT = {"ImageDecoder", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
             "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "SequenceMap", "AffineGrid", "CausalConvWithState",
             "LinearAttention", "DFT", "STFT", "MelWeightMatrix", "DeformConv", "Col2Im", "MaxRoiPool", "MaxUnpool",
-            "BlackmanWindow", "HammingWindow", "HannWindow", "GlobalLpPool", "RoiAlign", "GridSample", "Bernoulli",
-            "Multinomial", "ReverseSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Det",
-            "CenterCropPad", "TensorScatter", "BitCast"}
+            "BlackmanWindow", "HammingWindow", "HannWindow", "RoiAlign", "GridSample",
+            "Multinomial", "ReverseSequence", "Det", "CenterCropPad", "TensorScatter", "BitCast"}
 SHORT = {"float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool", "string": "str",
          "complex64": "c64", "complex128": "c128", "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz",
          "float8e5m2": "f8e5m2", "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1"}
