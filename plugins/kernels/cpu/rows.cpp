@@ -30,7 +30,7 @@ void softmax_row(const float* x, float* y, int64_t n, bool log) {
       total = hn::Add(total, e);
       if (!log) hn::StoreU(e, d, y + at);
     } else {
-      HWY_ALIGN_MAX float buffer[64];
+      HWY_ALIGN_MAX float buffer[64] = {};
       hn::Store(e, d, buffer);
       for (int64_t j = 0; j < count; ++j) {
         rest += buffer[j];

@@ -123,7 +123,7 @@ HWY_INLINE hn::Vec<D> load_n(D d, const float* p, int64_t count) {
 template <class D>
 HWY_INLINE void store_n(D d, hn::Vec<D> v, float* p, int64_t count) {
   if (count == static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, p);
-  HWY_ALIGN_MAX float buffer[64];
+  HWY_ALIGN_MAX float buffer[64] = {};
   hn::Store(v, d, buffer);
   for (int64_t i = 0; i < count; ++i) p[i] = buffer[i];
 }
