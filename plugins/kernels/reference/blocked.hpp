@@ -27,6 +27,24 @@ double* multiply(int64_t m, int64_t n, int64_t k, double* workspace, LoadA&& loa
   double* c = b + tile_k * tile_n;
   double* line = c + tile_m * tile_n;
   std::fill(c, c + tile_m * tile_n, 0.0);
+  if (m == 1) { // nothing to reuse, so nothing to pack; the sums run in the same order
+    for (int64_t k0 = 0; k0 < k; k0 += tile_k) {
+      const int64_t kc = std::min(tile_k, k - k0);
+      load_a(0, k0, kc, a);
+      if constexpr (ByColumn) {
+        for (int64_t j = 0; j < n; ++j) {
+          load_b(j, k0, kc, line);
+          for (int64_t q = 0; q < kc; ++q) c[j] += a[q] * line[q];
+        }
+      } else {
+        for (int64_t q = 0; q < kc; ++q) {
+          load_b(k0 + q, line);
+          for (int64_t j = 0; j < n; ++j) c[j] += a[q] * line[j];
+        }
+      }
+    }
+    return c;
+  }
   const int64_t m_full = (m + lane_m - 1) / lane_m * lane_m, n_full = (n + lane_n - 1) / lane_n * lane_n;
   for (int64_t k0 = 0; k0 < k; k0 += tile_k) {
     const int64_t kc = std::min(tile_k, k - k0);

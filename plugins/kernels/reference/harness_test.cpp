@@ -182,9 +182,8 @@ tn_type type_of(const Value& v) {
   return {v.kind, dtype, -1, 0, nullptr};
 }
 bool rules_allow(const tn_operand_rule* rules, uint32_t count, const std::vector<tn_operand>& operands) {
-  for (size_t i = 0; i < operands.size(); ++i) {
-    static constexpr tn_operand_rule any{};
-    const auto& r = i < count ? rules[i] : any;
+  for (size_t i = 0; i < operands.size() && i < count; ++i) {
+    const auto& r = rules[i];
     if (!operands[i].present) continue;
     if (r.flags & TN_OPERAND_ABSENT) return false;
     if (!((r.kinds ? r.kinds : 1u << TN_KIND_TENSOR) >> operands[i].type.kind & 1)) return false;
