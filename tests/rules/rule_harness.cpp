@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/graph/infer.hpp"
 #include "tenon/abi/rules.h"
 #include "test_paths.hpp"
 
@@ -40,7 +41,7 @@ void explain(void*, const tn_explain_record* r) {
 
 int RuleRun::count(const std::string& op) const {
   int n = 0;
-  for (const tn_node id : graph->nodes(0)) n += graph->symbol_text(graph->node(id).op) == op;
+  for (const tn_node id : graph->nodes(0)) n += graph->op_name(id) == op;
   return n;
 }
 int RuleRun::nodes() const { return static_cast<int>(graph->nodes(0).size()); }
@@ -86,6 +87,9 @@ std::unique_ptr<Graph> RuleHarness::parse(const std::string& text) {
   auto graph = tenon::parse(text, &plugins_.registries(), diagnostics);
   for (const auto& d : diagnostics.all()) UNSCOPED_INFO(d.where << ": " << d.text);
   REQUIRE(graph);
+  infer_graph(*graph, diagnostics);
+  for (const auto& d : diagnostics.all()) UNSCOPED_INFO(d.where << ": " << d.text);
+  REQUIRE_FALSE(diagnostics.has_errors());
   return graph;
 }
 
@@ -109,7 +113,7 @@ RuleRun RuleHarness::run(std::unique_ptr<Graph> graph, const std::string& rule_t
   tn_pass_ctx ctx{};
   ctx.size = sizeof ctx;
   ctx.level = options.level;
-  ctx.graph = graph->abi();
+  ctx.graph = graph.get();
   ctx.host = host_.abi();
   ctx.precision_mode = {options.precision.data(), options.precision.size()};
   ctx.options = &rounds;
