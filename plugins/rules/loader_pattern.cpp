@@ -174,7 +174,7 @@ void RuleLoader::check_arity(const Alternative& a, uint32_t offset) {
   }
 }
 
-void RuleLoader::alternative(Reader& r, Alternative* out, Rule& rule, const char* domain) {
+void RuleLoader::alternative(Reader& r, Alternative* out, Rule& rule, const char* domain, bool assoc) {
   const Json* name = r.required("op");
   if (name) op_list(*name, domain, &out->ops);
   if (const Json* in = r.get("in", Json::Array)) {
@@ -186,7 +186,7 @@ void RuleLoader::alternative(Reader& r, Alternative* out, Rule& rule, const char
     out->any_operands = true;
   }
   if (const Json* attrs = r.get("attrs", Json::Object)) attribute_wishes(*attrs, out->ops, &out->attrs);
-  if (name) check_arity(*out, name->offset);
+  if (name && !assoc) check_arity(*out, name->offset);  // an assoc node lists the leaves of a tree
 }
 
 void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern& pattern, Rule& rule) {
@@ -223,14 +223,14 @@ void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern
       if (wrong_kind(findings_, i, Json::Object, "an alternative")) continue;
       Reader ar(i, findings_);
       Alternative a;
-      alternative(ar, &a, rule, domain.c_str());
+      alternative(ar, &a, rule, domain.c_str(), n.assoc);
       ar.finish();
       n.alternatives.push_back(std::move(a));
     }
     if (list->items.empty()) findings_.error("E203", list->offset, "'any_of' is empty");
   } else {
     Alternative a;
-    alternative(r, &a, rule, domain.c_str());
+    alternative(r, &a, rule, domain.c_str(), n.assoc);
     n.alternatives.push_back(std::move(a));
   }
   r.finish();
