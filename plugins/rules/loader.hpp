@@ -54,7 +54,7 @@ class RuleLoader {
   // loader_pattern.cpp
   void pattern(const Json& json, Rule& rule);
   void pattern_node(const std::string& name, const Json& json, Pattern& pattern, Rule& rule);
-  void alternative(Reader& reader, Alternative* out, Rule& rule, const char* domain);
+  void alternative(Reader& reader, Alternative* out, Rule& rule, const char* domain, bool assoc);
   bool slot(const Json& json, Slot* out, Rule& rule);
   void value_wish(const std::string& name, const Json& json, Pattern& pattern, Rule& rule);
   bool predicate(const Json& json, Predicate* out);
