@@ -1,6 +1,7 @@
 #include "core/pipeline/pipeline.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "core/base/files.hpp"
 #include "core/base/text.hpp"
@@ -104,18 +105,46 @@ void Engine::declare_switches() {
   }
   const RuleEngineEntry* engine = registries().rule_engine();
   if (engine == nullptr || rule_sources_.empty()) return;
+  struct Rule {
+    std::vector<std::string> names;
+    bool fusion;
+  };
+  std::vector<Rule> rules;
   const auto sink = [](void* context, const tn_rule_info* info) {
     if (!TN_HAS(info, alias_count)) return;
-    std::vector<std::string> names = {string(info->name), string(info->switch_name)};
-    for (uint32_t i = 0; i < info->alias_count; ++i) names.push_back(string(info->aliases[i]));
-    static_cast<Engine*>(context)->switches_.declare(names, view(info->stage) != "canonicalize");
+    Rule rule{{string(info->name), string(info->switch_name)}, view(info->stage) != "canonicalize"};
+    for (uint32_t i = 0; i < info->alias_count; ++i) rule.names.push_back(string(info->aliases[i]));
+    static_cast<std::vector<Rule>*>(context)->push_back(std::move(rule));
+  };
+  const auto check = [&](std::span<const tn_rule_source> sources, Diagnostics& found) {
+    rules.clear();
+    const tn_status status =
+        engine->record->check(engine->instance, sources.data(), static_cast<uint32_t>(sources.size()), 0, sink, &rules, found.abi());
+    if (status != TN_OK && !found.has_errors())
+      found.error("M254", "rules", "the rule engine refuses them with status " + std::to_string(status) + " and did not say why");
   };
   // Faults of rule files are found here, all at once, before the model is touched.
-  const size_t errors = diagnostics_.error_count();
-  const tn_status status = engine->record->check(engine->instance, rule_sources_.data(), static_cast<uint32_t>(rule_sources_.size()), 0, sink, this,
-                                                 diagnostics_.abi());
-  if (status != TN_OK && diagnostics_.error_count() == errors)
-    diagnostics_.error("M254", "rules", "the rule engine refuses them with status " + std::to_string(status) + " and did not say why");
+  Diagnostics found;
+  check(rule_sources_, found);
+  if (found.has_errors()) {
+    // A built-in file that does not fit the plugins loaded costs its rules, not the run; one's own file has to be right.
+    const auto is_faulty = [&](const tn_rule_source& source) {
+      if (source.builtin == 0) return false;
+      Diagnostics own;
+      check({&source, 1}, own);
+      if (!own.has_errors()) return false;
+      diagnostics_.warning("M255", string(source.path), "these built-in rules are left out: " + own.first_error());
+      return true;
+    };
+    const size_t before = rule_sources_.size();
+    std::erase_if(rule_sources_, is_faulty);
+    if (rule_sources_.size() != before) {
+      found.clear();
+      check(rule_sources_, found);
+    }
+  }
+  diagnostics_.append(found);
+  for (const Rule& rule : rules) switches_.declare(rule.names, rule.fusion);
 }
 
 std::unique_ptr<Graph> Engine::load_model() {
