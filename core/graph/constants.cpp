@@ -42,12 +42,30 @@ bool elements_equal(const uint8_t* data, const tn_type& type, uint64_t bytes) {
 }
 }  // namespace
 
+namespace {
+uint8_t* allocate_bytes(uint64_t bytes, std::shared_ptr<const void>* owner) {
+  auto* const data = static_cast<uint8_t*>(std::aligned_alloc(64, std::max<uint64_t>(64, (bytes + 63) / 64 * 64)));
+  if (!data) throw std::bad_alloc();
+  *owner = std::shared_ptr<const void>(data, [](const void* p) { std::free(const_cast<void*>(p)); });
+  return data;
+}
+}  // namespace
+
+// Model files place tensors anywhere; who reads them as numbers needs them aligned. Copied when first wanted, since many
+// are packed, folded or dropped before.
+void Graph::align(Constant& constant) {
+  std::shared_ptr<const void> owner;
+  uint8_t* const bytes = allocate_bytes(constant.bytes, &owner);
+  std::memcpy(bytes, constant.data, constant.bytes);
+  constant.data = bytes;
+  constant.owner = std::move(owner);
+  constant.misaligned = constant.from_file = false;
+}
+
 // Overlapping copies double what is filled at each step.
 void Graph::expand(Constant& constant, const tn_type& type) {
-  const uint64_t rounded = std::max<uint64_t>(64, (constant.bytes + 63) / 64 * 64);
-  auto* const bytes = static_cast<uint8_t*>(std::aligned_alloc(64, rounded));
-  if (!bytes) throw std::bad_alloc();
-  std::shared_ptr<const void> owner(bytes, [](const void* p) { std::free(const_cast<void*>(p)); });
+  std::shared_ptr<const void> owner;
+  uint8_t* const bytes = allocate_bytes(constant.bytes, &owner);
   const uint32_t bits = TN_DTYPE_BITS(type.dtype);
   uint8_t pattern[16];
   uint64_t filled = bits / 8;
@@ -80,6 +98,7 @@ bool Graph::constant(tn_value id, tn_tensor* out) {
   Constant& constant = constants_[values_[id].index];
   const tn_type& type = types_[values_[id].type];
   if (constant.data == nullptr) expand(constant, type);
+  if (constant.misaligned) align(constant);
   *out = {type.dtype, type.rank, type.dims, const_cast<uint8_t*>(constant.data), constant.bytes};
   return true;
 }

@@ -104,21 +104,16 @@ tn_status tn_edit::constant_slice(std::string_view name, const tn_tensor* tensor
   std::string text;
   if (bytes != tensor->bytes && wrong_size(name, bytes, tensor->bytes, &text)) return refuse(std::move(text));
   if (offset > mapping->size() || bytes > mapping->size() - offset)
-    return refuse(fmt::format("constant '{}': bytes {} to {} of {}, which has {}; the file was cut short or the offset is wrong", name, offset,
-                              offset + bytes, mapping->path(), mapping->size()));
+    return refuse(fmt::format("constant '{}': {} bytes at offset {} of {}, which has {}; the file was cut short or the offset is wrong", name, bytes,
+                              offset, mapping->path(), mapping->size()));
   if (mapping->was_truncated())
     return refuse(fmt::format("constant '{}': {} became shorter since it was opened", name, mapping->path()));
   Constant made;
   made.data = mapping->data() + offset;
   made.file_offset = offset;
   made.from_file = true;
-  // Readers may assume the alignment of the element; a slice that lacks it is copied.
   const uint64_t alignment = std::min<uint64_t>(8, std::max<uint64_t>(1, TN_DTYPE_BITS(tensor->dtype) / 8));
-  if (reinterpret_cast<uintptr_t>(made.data) % alignment != 0) {
-    tn_tensor copied = *tensor;
-    copied.data = const_cast<uint8_t*>(made.data);
-    return constant_copy(name, &copied, value);
-  }
+  made.misaligned = reinterpret_cast<uintptr_t>(made.data) % alignment != 0;
   made.owner = std::move(mapping);
   *value = add_constant(name, *tensor, std::move(made));
   return TN_OK;

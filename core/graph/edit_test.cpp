@@ -1,5 +1,8 @@
 // Transactions: undo to the slot, order, names, types, errors that name their place.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "core/graph/test_ops.hpp"
 #include "core/graph/text_form.hpp"
@@ -425,6 +428,34 @@ TEST_CASE("Constants: uniform ones expand when asked, equal ones are found equal
   CHECK(out.bytes == 2);
   CHECK(static_cast<const uint8_t*>(out.data)[0] == 0x55);
   CHECK(static_cast<const uint8_t*>(out.data)[1] == 0x05);
+}
+
+TEST_CASE("Slices of a file are checked, and copied only where they lie askew and are read") {
+  std::string path = (std::filesystem::temp_directory_path() / "tenon_slice_XXXXXX").string();
+  const int descriptor = ::mkstemp(path.data());
+  REQUIRE(::write(descriptor, "\x01\x02\x00\x00\x00\x03\x00\x00\x00", 9) == 9);
+  ::close(descriptor);
+  tn_file* file = nullptr;
+  REQUIRE(files_api()->open(test::str(path), nullptr, &file) == TN_OK);
+  ::unlink(path.c_str());
+  Graph graph;
+  Transaction build(graph, "m", TN_EDIT_BUILD);
+  const int64_t dims[] = {2};
+  const tn_tensor tensor{TN_INT32, 1, dims, nullptr, 8};
+  tn_value straight = TN_NONE, askew = TN_NONE, beyond = TN_NONE;
+  REQUIRE(edit_api()->constant_slice(build.get(), test::str("a"), &tensor, file, 0, &straight) == TN_OK);
+  REQUIRE(edit_api()->constant_slice(build.get(), test::str("b"), &tensor, file, 1, &askew) == TN_OK);
+  CHECK(edit_api()->constant_slice(build.get(), test::str("c"), &tensor, file, 2, &beyond) == TN_ERR_INVALID);
+  CHECK(edit_api()->constant_slice(build.get(), test::str("c"), &tensor, file, UINT64_MAX, &beyond) == TN_ERR_INVALID);
+  const auto mapping = mapped_file(file);
+  files_api()->release(file);
+  tn_tensor out{};
+  REQUIRE(graph.constant(straight, &out));
+  CHECK(out.data == mapping->data());
+  REQUIRE(graph.constant(askew, &out));
+  CHECK(reinterpret_cast<uintptr_t>(out.data) % 64 == 0);
+  CHECK(static_cast<const int32_t*>(out.data)[0] == 2);
+  CHECK(static_cast<const int32_t*>(out.data)[1] == 3);
 }
 
 TEST_CASE("An adopted constant is released with the graph, once") {

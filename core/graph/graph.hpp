@@ -92,6 +92,7 @@ struct Constant {
   uint8_t uniform = 0;  // 0 not looked at, 1 all elements equal, 2 not
   bool hashed = false;
   bool from_file = false;
+  bool misaligned = false;            // a slice where no element could be read in place: copied when the bytes are asked for
   const uint8_t* data = nullptr;      // NULL: uniform and not expanded yet
   uint64_t bytes = 0;
   std::shared_ptr<const void> owner;  // of data; none when the arena has it
@@ -276,6 +277,7 @@ class Graph final : public ::tn_graph {
   uint32_t join_origins(uint32_t a, uint32_t b);
   tn_dim data_dependent(tn_node node, uint32_t output, uint32_t axis, int64_t lo, int64_t hi);
   void expand(Constant& constant, const tn_type& type);
+  void align(Constant& constant);
   void erase_single(tn_node id);
   void set_node_region(tn_node id, tn_region region);
   void reset();  // to the empty graph, registry and limits kept

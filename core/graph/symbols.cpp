@@ -195,16 +195,25 @@ tn_dim SymbolTable::unknown(tn_dim_op op, int64_t lo, int64_t hi) {
 
 tn_dim SymbolTable::combine(tn_dim_op op, tn_dim a, tn_dim b) {
   if (!is_known_handle(a) || !is_known_handle(b) || op < TN_DIM_ADD || op > TN_DIM_MAX_OF) return fresh("invalid", INT64_MIN, TN_DIM_MAX);
+  if (a >= 0 && b >= 0) {  // most shapes are numbers: no need of sums
+    switch (op) {
+      case TN_DIM_ADD: return saturating_add(a, b);
+      case TN_DIM_SUB: return number(a - b);
+      case TN_DIM_MUL: return saturating_multiply(a, b);
+      case TN_DIM_MIN: return std::min(a, b);
+      case TN_DIM_MAX_OF: return std::max(a, b);
+      default:
+        if (b == 0) break;
+        return op == TN_DIM_FLOORDIV ? a / b : op == TN_DIM_MOD ? a % b : a / b + (a % b != 0);
+    }
+  }
   std::string key;
   append_int(key, static_cast<uint64_t>(op));
   append_int(key, static_cast<uint64_t>(a));
   append_int(key, static_cast<uint64_t>(b));
-  // Numbers alone are cheaper computed than looked up, and would fill the memo.
-  const bool keep = a < 0 || b < 0;
-  if (keep)
-    if (const auto found = operations_.find(key); found != operations_.end()) return found->second;
+  if (const auto found = operations_.find(key); found != operations_.end()) return found->second;
   const tn_dim result = simplified(op, a, b);
-  if (keep) operations_.emplace(std::move(key), result);
+  operations_.emplace(std::move(key), result);
   return result;
 }
 

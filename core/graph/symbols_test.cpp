@@ -40,6 +40,8 @@ TEST_CASE("Expressions are simplified to one canonical text") {
       {"9223372036854775807 + 1", "9223372036854775807"},
       {"9223372036854775807 * 2", "9223372036854775807"},
       {"0*N", "0"},
+      {"max(min(N, M), N)", "N"},
+      {"floordiv(7, 2) + mod(7, 2) + max(3, 4) + min(3, 4)", "11"},
   };
   for (const auto& test : cases) {
     SymbolTable table;
