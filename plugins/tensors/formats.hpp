@@ -20,14 +20,19 @@ inline tn_dtype expected_of(ExpectedDtype ask, void* context, std::string_view n
 class Mapped {
  public:
   Mapped(const tn_files_api* files, tn_str path) : files_(files) {
-    if (!files_) throw sdk::Failure(TN_ERR_UNSUPPORTED, "this host lacks the files service that reading tensors needs");
+    if (!files_)
+      throw sdk::Failure(TN_ERR_UNSUPPORTED, "this host lacks the files service that reading tensors needs");
     sdk::DiagBuffer said;
     const tn_status s = files_->open(path, said.raw(), &file_);
-    if (s != TN_OK) throw sdk::Failure(s, said.text().empty() ? "the file cannot be opened; check its path" : said.text(), sdk::text(path));
+    if (s != TN_OK)
+      throw sdk::Failure(s, said.text().empty() ? "the file cannot be opened; check its path" : said.text(),
+                         sdk::text(path));
   }
   Mapped(const Mapped&) = delete;
   Mapped& operator=(const Mapped&) = delete;
-  ~Mapped() { if (file_) files_->release(file_); }
+  ~Mapped() {
+    if (file_) files_->release(file_);
+  }
   const uint8_t* data() const { return files_->data(file_); }
   uint64_t size() const { return files_->size_bytes(file_); }
 
@@ -40,14 +45,17 @@ class Mapped {
 class Written {
  public:
   Written(const tn_files_api* files, tn_str path) : files_(files), path_(sdk::text(path)) {
-    if (!files_) throw sdk::Failure(TN_ERR_UNSUPPORTED, "this host lacks the files service that writing tensors needs");
+    if (!files_)
+      throw sdk::Failure(TN_ERR_UNSUPPORTED, "this host lacks the files service that writing tensors needs");
     sdk::DiagBuffer said;
     const tn_status s = files_->create(path, said.raw(), &writer_);
     if (s != TN_OK) throw sdk::Failure(s, "the file cannot be written: " + said.text(), path_);
   }
   Written(const Written&) = delete;
   Written& operator=(const Written&) = delete;
-  ~Written() { if (writer_) (void)files_->close(writer_, 0, nullptr); }
+  ~Written() {
+    if (writer_) (void)files_->close(writer_, 0, nullptr);
+  }
   void write(const void* data, uint64_t bytes) {
     const tn_status s = bytes ? files_->write(writer_, data, bytes) : TN_OK;
     if (s != TN_OK) throw sdk::Failure(s, "writing failed; is the disk full?", path_);

@@ -12,14 +12,21 @@ using sdk::format;
 tn_dtype named_type(const NpyHeader& h) {
   const uint32_t bits = h.item_bytes * 8;
   switch (h.kind) {
-    case 'b': return TN_BOOL;
-    case 'i': return TN_DTYPE(0, bits);
-    case 'u': return TN_DTYPE(1, bits);
-    case 'f': return TN_DTYPE(2, bits);
-    case 'c': return TN_DTYPE(5, bits);
+    case 'b':
+      return TN_BOOL;
+    case 'i':
+      return TN_DTYPE(0, bits);
+    case 'u':
+      return TN_DTYPE(1, bits);
+    case 'f':
+      return TN_DTYPE(2, bits);
+    case 'c':
+      return TN_DTYPE(5, bits);
     case 'U':
-    case 'S': return TN_STRING;
-    default: return bits == 16 ? TN_BFLOAT16 : TN_DTYPE_NONE;  // raw bytes: what ml_dtypes' bfloat16 becomes
+    case 'S':
+      return TN_STRING;
+    default:
+      return bits == 16 ? TN_BFLOAT16 : TN_DTYPE_NONE;  // raw bytes: what ml_dtypes' bfloat16 becomes
   }
 }
 
@@ -32,7 +39,11 @@ tn_dtype choose_type(const NpyHeader& h, tn_dtype expected, const std::string& w
   if (raw && expected != TN_DTYPE_NONE && TN_DTYPE_BITS(expected) < 8 && bits == 8) return expected;
   const tn_dtype named = named_type(h);
   if (named == TN_DTYPE_NONE)
-    throw Failure(TN_ERR_INVALID, "elements of type '" + h.descr + "' are raw bytes, and what they are to be used as does not tell their type; expected " + sdk::dtype_name(expected), where);
+    throw Failure(TN_ERR_INVALID,
+                  "elements of type '" + h.descr +
+                      "' are raw bytes, and what they are to be used as does not tell their type; expected " +
+                      sdk::dtype_name(expected),
+                  where);
   return named;
 }
 
@@ -59,12 +70,18 @@ void swap_bytes(uint8_t* data, int64_t elements, size_t width) {
 }
 
 void append_utf8(std::string& out, uint32_t c, const std::string& where) {
-  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) throw Failure(TN_ERR_INVALID, format("a text holds code point %u, which Unicode does not have", c), where);
+  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+    throw Failure(TN_ERR_INVALID, format("a text holds code point %u, which Unicode does not have", c),
+                  where);
   const auto put = [&](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (c < 0x80) put(c);
-  else if (c < 0x800) put(0xc0 | c >> 6), put(0x80 | (c & 63));
-  else if (c < 0x10000) put(0xe0 | c >> 12), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
-  else put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
+  if (c < 0x80)
+    put(c);
+  else if (c < 0x800)
+    put(0xc0 | c >> 6), put(0x80 | (c & 63));
+  else if (c < 0x10000)
+    put(0xe0 | c >> 12), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
+  else
+    put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
 }
 
 std::string text_element(const NpyHeader& h, const uint8_t* item, const std::string& where) {
@@ -87,7 +104,8 @@ std::string text_element(const NpyHeader& h, const uint8_t* item, const std::str
 
 }  // namespace
 
-LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dtype expected, const std::string& where) {
+LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dtype expected,
+                                  const std::string& where) {
   LoadedTensor out;
   const tn_dtype dtype = choose_type(h, expected, where);
   out.dims_ = h.dims;
@@ -105,8 +123,10 @@ LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dt
   if (swap || reorder || odd_bool || (!aligned && !text)) {
     work = sdk::OwnedTensor(TN_UINT8, {static_cast<int64_t>(h.data_bytes)});
     auto* to = work.data<uint8_t>();
-    if (reorder) to_row_major(h, data, to);
-    else if (h.data_bytes) std::memcpy(to, data, h.data_bytes);
+    if (reorder)
+      to_row_major(h, data, to);
+    else if (h.data_bytes)
+      std::memcpy(to, data, h.data_bytes);
     if (swap) swap_bytes(to, h.elements * static_cast<int64_t>(h.item_bytes / part), part);
     if (odd_bool)
       for (int64_t i = 0; i < h.elements; ++i) to[i] = to[i] != 0;
@@ -115,7 +135,8 @@ LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dt
   const auto rank = static_cast<int32_t>(out.dims_.size());
   if (text) {
     out.texts_.reserve(static_cast<size_t>(h.elements));
-    for (int64_t i = 0; i < h.elements; ++i) out.texts_.push_back(text_element(h, items + static_cast<size_t>(i) * h.item_bytes, where));
+    for (int64_t i = 0; i < h.elements; ++i)
+      out.texts_.push_back(text_element(h, items + static_cast<size_t>(i) * h.item_bytes, where));
     for (const auto& s : out.texts_) out.views_.push_back(sdk::str(s));
     out.tensor_ = {dtype, rank, out.dims_.data(), out.views_.data(), out.views_.size() * sizeof(tn_str)};
     return out;
@@ -123,13 +144,20 @@ LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dt
   if (packed) {
     const uint32_t bits = TN_DTYPE_BITS(dtype), per_byte = 8 / bits, mask = (1u << bits) - 1;
     const bool is_signed = sdk::is_signed_integer(dtype);
-    const int low = is_signed ? -(1 << (bits - 1)) : 0, high = is_signed ? (1 << (bits - 1)) - 1 : static_cast<int>(mask);
+    const int low = is_signed ? -(1 << (bits - 1)) : 0,
+              high = is_signed ? (1 << (bits - 1)) - 1 : static_cast<int>(mask);
     out.owned_ = sdk::OwnedTensor(dtype, h.dims);
     for (int64_t i = 0; i < h.elements; ++i) {
-      const int value = h.kind == 'i' || (h.kind == 'V' && is_signed) ? static_cast<int8_t>(items[i]) : items[i];
-      if (value < low || value > high) throw Failure(TN_ERR_INVALID, format("element %lld is %d, expected %d to %d for %s", static_cast<long long>(i), value, low, high, sdk::dtype_name(dtype)), where);
+      const int value =
+          h.kind == 'i' || (h.kind == 'V' && is_signed) ? static_cast<int8_t>(items[i]) : items[i];
+      if (value < low || value > high)
+        throw Failure(TN_ERR_INVALID,
+                      format("element %lld is %d, expected %d to %d for %s", static_cast<long long>(i), value,
+                             low, high, sdk::dtype_name(dtype)),
+                      where);
       const auto shift = bits * (static_cast<uint32_t>(i) % per_byte);
-      out.owned_.data<uint8_t>()[i / per_byte] |= static_cast<uint8_t>((static_cast<uint32_t>(value) & mask) << shift);
+      out.owned_.data<uint8_t>()[i / per_byte] |=
+          static_cast<uint8_t>((static_cast<uint32_t>(value) & mask) << shift);
     }
     out.tensor_ = out.owned_.raw();
     out.tensor_.dims = out.dims_.data();
@@ -140,13 +168,15 @@ LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dt
   return out;
 }
 
-// Writing ---------------------------------------------------------------------------------------------------------
+// Writing
+// ---------------------------------------------------------------------------------------------------------
 
 namespace {
 
 std::string header_text(const std::string& descr, const tn_tensor& t) {
   std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
-  for (int32_t i = 0; i < t.rank; ++i) dict += std::to_string(t.dims[i]) + (t.rank == 1 ? "," : i + 1 < t.rank ? ", " : "");
+  for (int32_t i = 0; i < t.rank; ++i)
+    dict += std::to_string(t.dims[i]) + (t.rank == 1 ? "," : i + 1 < t.rank ? ", " : "");
   dict += "), }";
   const size_t prefix = dict.size() + 64 < 65536 ? 10 : 12;
   dict.append((64 - (prefix + dict.size() + 1) % 64) % 64, ' ');
@@ -160,14 +190,22 @@ std::string header_text(const std::string& descr, const tn_tensor& t) {
 
 std::string descr_of(tn_dtype dtype) {
   const uint32_t bytes = sdk::dtype_bytes(dtype);
-  const auto with = [&](const char* kind) { return (bytes == 1 ? "|" : "<") + std::string(kind) + std::to_string(bytes); };
+  const auto with = [&](const char* kind) {
+    return (bytes == 1 ? "|" : "<") + std::string(kind) + std::to_string(bytes);
+  };
   switch (TN_DTYPE_CODE(dtype)) {
-    case 0: return bytes ? with("i") : "|i1";
-    case 1: return bytes ? with("u") : "|u1";
-    case 2: return with("f");
-    case 5: return with("c");
-    case 6: return "|b1";
-    default: return bytes ? with("V") : "|V1";  // bfloat16 and float8, as ml_dtypes writes them
+    case 0:
+      return bytes ? with("i") : "|i1";
+    case 1:
+      return bytes ? with("u") : "|u1";
+    case 2:
+      return with("f");
+    case 5:
+      return with("c");
+    case 6:
+      return "|b1";
+    default:
+      return bytes ? with("V") : "|V1";  // bfloat16 and float8, as ml_dtypes writes them
   }
 }
 
@@ -176,7 +214,11 @@ bool decode_utf8(std::string_view s, std::vector<uint32_t>& out) {
   out.clear();
   for (size_t i = 0; i < s.size();) {
     const auto c = static_cast<unsigned char>(s[i]);
-    const size_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 4;
+    const size_t more = c < 0x80                ? 0
+                        : c >= 0xc2 && c < 0xe0 ? 1
+                        : c >= 0xe0 && c < 0xf0 ? 2
+                        : c >= 0xf0 && c < 0xf5 ? 3
+                                                : 4;
     if (more == 4 || i + more >= s.size() + (more == 0)) return false;
     uint32_t code = more == 0 ? c : c & (0x3fu >> more);
     for (size_t k = 1; k <= more; ++k) {
@@ -207,8 +249,10 @@ NpyImage text_image(const tn_tensor& t) {
   }
   const size_t width = unicode ? 4 * longest_text : longest_bytes;
   NpyImage image;
-  image.header = header_text(unicode ? "<U" + std::to_string(longest_text) : "|S" + std::to_string(longest_bytes), t);
-  image.converted.assign(static_cast<size_t>(sdk::checked_mul(static_cast<int64_t>(count), static_cast<int64_t>(width))), '\0');
+  image.header =
+      header_text(unicode ? "<U" + std::to_string(longest_text) : "|S" + std::to_string(longest_bytes), t);
+  image.converted.assign(
+      static_cast<size_t>(sdk::checked_mul(static_cast<int64_t>(count), static_cast<int64_t>(width))), '\0');
   for (uint64_t i = 0; i < count; ++i) {
     const auto s = sdk::view(elements[i]);
     char* to = image.converted.data() + i * width;
@@ -236,7 +280,9 @@ NpyImage make_npy(const tn_tensor& t, const std::string& where) {
     image.header = header_text(descr_of(t.dtype), t);
     image.converted.resize(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) {
-      uint32_t v = static_cast<const uint8_t*>(t.data)[i / per_byte] >> (bits * (static_cast<uint32_t>(i) % per_byte)) & mask;
+      uint32_t v = static_cast<const uint8_t*>(t.data)[i / per_byte] >>
+                       (bits * (static_cast<uint32_t>(i) % per_byte)) &
+                   mask;
       if (sdk::is_signed_integer(t.dtype) && (v & sign)) v |= ~mask;
       image.converted[static_cast<size_t>(i)] = static_cast<char>(v);
     }

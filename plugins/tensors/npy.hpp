@@ -8,8 +8,8 @@
 namespace tenon::tensors {
 
 struct NpyHeader {
-  std::string descr;     // "<f4"
-  char kind = 0;         // b i u f c U S V
+  std::string descr;  // "<f4"
+  char kind = 0;      // b i u f c U S V
   uint32_t item_bytes = 0;
   bool big_endian = false;
   bool fortran = false;
@@ -26,12 +26,14 @@ uint64_t npy_header_bytes(const uint8_t* bytes, uint64_t count, const std::strin
 /// Parses the whole header; every number is checked, products against overflow.
 NpyHeader read_npy_header(const uint8_t* bytes, uint64_t count, const std::string& where);
 
-/// A tensor read from a file: borrowed from the file's bytes when they can be used as they are, else converted.
+/// A tensor read from a file: borrowed from the file's bytes when they can be used as they are, else
+/// converted.
 class LoadedTensor {
  public:
   const tn_tensor& get() const noexcept { return tensor_; }
   /// `data` must stay valid as long as this. `expected` decides raw types that .npy has no name for.
-  static LoadedTensor decode(const NpyHeader& header, const uint8_t* data, tn_dtype expected, const std::string& where);
+  static LoadedTensor decode(const NpyHeader& header, const uint8_t* data, tn_dtype expected,
+                             const std::string& where);
   LoadedTensor(LoadedTensor&&) = default;
 
  private:

@@ -10,8 +10,8 @@
 
 using namespace tenon;
 using namespace tenon::tensors;
-using onnx::testing::TemporaryFolder;
 using Catch::Matchers::Contains;
+using onnx::testing::TemporaryFolder;
 
 namespace {
 
@@ -40,12 +40,14 @@ Read read(const tn_tensor_file_record* record, const std::string& path, tn_dtype
   sdk::Services services(onnx::testing::fake_host());
   sdk::DiagBuffer said;
   r.status = record->read(
-      &services, onnx::testing::fake_host(), sdk::str(path), [](void* c, tn_str, uint32_t) { return static_cast<Read*>(c)->expected; },
+      &services, onnx::testing::fake_host(), sdk::str(path),
+      [](void* c, tn_str, uint32_t) { return static_cast<Read*>(c)->expected; },
       [](void* c, const tn_named_tensor* t) -> tn_status {
         Item i{sdk::text(t->name), t->index, t->tensor.dtype, {}, {}, {}};
         if (t->index != -2) i.dims.assign(t->tensor.dims, t->tensor.dims + t->tensor.rank);
         if (t->tensor.dtype == TN_STRING)
-          for (uint64_t k = 0; k < t->tensor.bytes / sizeof(tn_str); ++k) i.texts.push_back(sdk::text(static_cast<const tn_str*>(t->tensor.data)[k]));
+          for (uint64_t k = 0; k < t->tensor.bytes / sizeof(tn_str); ++k)
+            i.texts.push_back(sdk::text(static_cast<const tn_str*>(t->tensor.data)[k]));
         else if (t->tensor.bytes)
           i.bytes.assign(static_cast<const char*>(t->tensor.data), t->tensor.bytes);
         static_cast<Read*>(c)->items.push_back(std::move(i));
@@ -55,10 +57,12 @@ Read read(const tn_tensor_file_record* record, const std::string& path, tn_dtype
   r.said = said.text();
   return r;
 }
-std::string write(const tn_tensor_file_record* record, const std::string& path, const std::vector<tn_named_tensor>& tensors) {
+std::string write(const tn_tensor_file_record* record, const std::string& path,
+                  const std::vector<tn_named_tensor>& tensors) {
   sdk::Services services(onnx::testing::fake_host());
   sdk::DiagBuffer said;
-  const tn_status s = record->write(&services, onnx::testing::fake_host(), sdk::str(path), tensors.data(), static_cast<uint32_t>(tensors.size()), said.raw());
+  const tn_status s = record->write(&services, onnx::testing::fake_host(), sdk::str(path), tensors.data(),
+                                    static_cast<uint32_t>(tensors.size()), said.raw());
   REQUIRE((s == TN_OK) == said.text().empty());
   return said.text();
 }
@@ -75,11 +79,15 @@ std::string npy(const std::string& dict, const std::string& data, int major = 1)
   for (int i = 0; i < (major == 1 ? 2 : 4); ++i) out += static_cast<char>(dict.size() >> (8 * i));
   return out + dict + data;
 }
-std::string fixture(const char* name) { return tenon::test::source_dir() + "/plugins/tensors/testdata/" + name; }
+std::string fixture(const char* name) {
+  return tenon::test::source_dir() + "/plugins/tensors/testdata/" + name;
+}
 
 }  // namespace
 
-TEST_CASE("npz files of numpy are read: stored, deflated, any byte order, Fortran order, text, odd names, sequences") {
+TEST_CASE(
+    "npz files of numpy are read: stored, deflated, any byte order, Fortran order, text, odd names, "
+    "sequences") {
   for (const char* name : {"stored.npz", "deflated.npz"}) {
     const Read r = read(npz_record(), fixture(name));
     INFO(name << ": " << r.said);
@@ -104,7 +112,8 @@ TEST_CASE("every element type survives .npy and .npz") {
   for (const auto& e : onnx::element_types) {
     if (e.dtype == TN_STRING) continue;
     sdk::OwnedTensor t(e.dtype, {3, 5});
-    for (uint64_t i = 0; i < t.bytes(); ++i) t.data<uint8_t>()[i] = static_cast<uint8_t>(e.dtype == TN_BOOL ? random() & 1 : random());
+    for (uint64_t i = 0; i < t.bytes(); ++i)
+      t.data<uint8_t>()[i] = static_cast<uint8_t>(e.dtype == TN_BOOL ? random() & 1 : random());
     if (TN_DTYPE_BITS(e.dtype) < 8) {  // bits after the last element say nothing
       const uint32_t used = 15 * TN_DTYPE_BITS(e.dtype) % 8;
       t.data<uint8_t>()[t.bytes() - 1] &= static_cast<uint8_t>((1u << used) - 1);
@@ -132,38 +141,73 @@ TEST_CASE("every element type survives .npy and .npz") {
 
 TEST_CASE("text is written as Unicode, and as bytes when it is none") {
   TemporaryFolder folder;
-  const std::vector<tn_str> texts{sdk::str("ü€😀"), sdk::str(""), sdk::str("abcd")}, bytes{sdk::str("\xff\xfe"), sdk::str("a")};
+  const std::vector<tn_str> texts{sdk::str("ü€😀"), sdk::str(""), sdk::str("abcd")},
+      bytes{sdk::str("\xff\xfe"), sdk::str("a")};
   const int64_t three = 3, two = 2;
-  REQUIRE(write(npy_record(), folder.file("t.npy"), {{{}, -1, {TN_STRING, 1, &three, const_cast<tn_str*>(texts.data()), 48}}}).empty());
-  CHECK(read(npy_record(), folder.file("t.npy")).items.at(0).texts == std::vector<std::string>{"ü€😀", "", "abcd"});
-  REQUIRE(write(npy_record(), folder.file("b.npy"), {{{}, -1, {TN_STRING, 1, &two, const_cast<tn_str*>(bytes.data()), 32}}}).empty());
-  CHECK(read(npy_record(), folder.file("b.npy")).items.at(0).texts == std::vector<std::string>{"\xff\xfe", "a"});
+  REQUIRE(write(npy_record(), folder.file("t.npy"),
+                {{{}, -1, {TN_STRING, 1, &three, const_cast<tn_str*>(texts.data()), 48}}})
+              .empty());
+  CHECK(read(npy_record(), folder.file("t.npy")).items.at(0).texts ==
+        std::vector<std::string>{"ü€😀", "", "abcd"});
+  REQUIRE(write(npy_record(), folder.file("b.npy"),
+                {{{}, -1, {TN_STRING, 1, &two, const_cast<tn_str*>(bytes.data()), 32}}})
+              .empty());
+  CHECK(read(npy_record(), folder.file("b.npy")).items.at(0).texts ==
+        std::vector<std::string>{"\xff\xfe", "a"});
 }
 
 TEST_CASE(".npy headers: versions, spellings, and what is refused") {
   TemporaryFolder folder;
-  const auto given = [&](const std::string& bytes, tn_dtype expected = TN_DTYPE_NONE) { return read(npy_record(), folder.write("t.npy", bytes), expected); };
+  const auto given = [&](const std::string& bytes, tn_dtype expected = TN_DTYPE_NONE) {
+    return read(npy_record(), folder.write("t.npy", bytes), expected);
+  };
   const std::string four(4, '\0'), eight(8, '\1');
-  for (int version : {1, 2, 3}) CHECK(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", four, version)).status == TN_OK);
-  CHECK(given(npy("{\"shape\":(2 ,),\"fortran_order\":True,\"descr\":\"|u1\"}\n", "ab")).items.at(0).dims == sdk::Dims{2});
+  for (int version : {1, 2, 3})
+    CHECK(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", four, version)).status ==
+          TN_OK);
+  CHECK(given(npy("{\"shape\":(2 ,),\"fortran_order\":True,\"descr\":\"|u1\"}\n", "ab")).items.at(0).dims ==
+        sdk::Dims{2});
   CHECK(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", four)).items.at(0).dims.empty());
-  CHECK(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 5), }", "")).items.at(0).dims == sdk::Dims{0, 5});
-  CHECK(given(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", std::string("\x3f\x80\0\0", 4))).items.at(0).bytes == std::string("\0\0\x80\x3f", 4));
-  CHECK(given(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", std::string("\0\7", 2))).items.at(0).bytes == std::string("\0\1", 2));
-  CHECK(given(npy("{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }", four)).items.at(0).dtype == TN_BFLOAT16);
-  CHECK(given(npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", four), TN_BFLOAT16).items.at(0).dtype == TN_BFLOAT16);
-  CHECK(given(npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", four)).items.at(0).dtype == TN_UINT16);
-  CHECK(given(npy("{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", "\1\xff\7"), TN_INT4).items.at(0).bytes == "\xf1\7");
-  CHECK_THAT(given(npy("{'descr': '|i1', 'fortran_order': False, 'shape': (1,), }", "\x08"), TN_INT4).said, Contains("element 0 is 8"));
-  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", eight)).said, Contains("found 8 bytes") && Contains("expected 12"));
-  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", "")).said, Contains("too large"));
-  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "")).said, Contains("too large"));
-  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "")).said, Contains("no number"));
-  CHECK_THAT(given(npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", eight)).said, Contains("'|O'"));
-  CHECK_THAT(given(npy("{'descr': '<f16', 'fortran_order': False, 'shape': (1,), }", eight + eight)).said, Contains("'<f16'"));
-  CHECK_THAT(given(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", four)).said, Contains("records"));
+  CHECK(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 5), }", "")).items.at(0).dims ==
+        sdk::Dims{0, 5});
+  CHECK(
+      given(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", std::string("\x3f\x80\0\0", 4)))
+          .items.at(0)
+          .bytes == std::string("\0\0\x80\x3f", 4));
+  CHECK(given(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", std::string("\0\7", 2)))
+            .items.at(0)
+            .bytes == std::string("\0\1", 2));
+  CHECK(given(npy("{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }", four)).items.at(0).dtype ==
+        TN_BFLOAT16);
+  CHECK(given(npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", four), TN_BFLOAT16)
+            .items.at(0)
+            .dtype == TN_BFLOAT16);
+  CHECK(given(npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", four)).items.at(0).dtype ==
+        TN_UINT16);
+  CHECK(given(npy("{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", "\1\xff\7"), TN_INT4)
+            .items.at(0)
+            .bytes == "\xf1\7");
+  CHECK_THAT(given(npy("{'descr': '|i1', 'fortran_order': False, 'shape': (1,), }", "\x08"), TN_INT4).said,
+             Contains("element 0 is 8"));
+  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", eight)).said,
+             Contains("found 8 bytes") && Contains("expected 12"));
+  CHECK_THAT(
+      given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", "")).said,
+      Contains("too large"));
+  CHECK_THAT(
+      given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "")).said,
+      Contains("too large"));
+  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "")).said,
+             Contains("no number"));
+  CHECK_THAT(given(npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", eight)).said,
+             Contains("'|O'"));
+  CHECK_THAT(given(npy("{'descr': '<f16', 'fortran_order': False, 'shape': (1,), }", eight + eight)).said,
+             Contains("'<f16'"));
+  CHECK_THAT(given(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", four)).said,
+             Contains("records"));
   CHECK_THAT(given(npy("{'descr': '<f4', 'shape': (1,), }", four)).said, Contains("lacks"));
-  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", four)).said, Contains("'x'"));
+  CHECK_THAT(given(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", four)).said,
+             Contains("'x'"));
   CHECK_THAT(given("hello").said, Contains("no .npy file"));
   CHECK_THAT(given("").said, Contains("no .npy file"));
   CHECK_THAT(given(npy("{}", "", 4)).said, Contains("version 4"));
@@ -174,19 +218,24 @@ TEST_CASE("npz: items of sequences, empty ones, names that repeat") {
   TemporaryFolder folder;
   const float numbers[2] = {1, 2};
   const int64_t one = 1, two = 2;
-  const tn_tensor a{TN_FLOAT32, 1, &one, const_cast<float*>(numbers), 4}, b{TN_FLOAT32, 1, &two, const_cast<float*>(numbers), 8};
-  REQUIRE(write(npz_record(), folder.file("s.npz"), {{sdk::str("s"), 0, a}, {sdk::str("s"), 1, b}, {sdk::str("empty"), -2, {}}, {{}, -1, a}}).empty());
+  const tn_tensor a{TN_FLOAT32, 1, &one, const_cast<float*>(numbers), 4},
+      b{TN_FLOAT32, 1, &two, const_cast<float*>(numbers), 8};
+  REQUIRE(write(npz_record(), folder.file("s.npz"),
+                {{sdk::str("s"), 0, a}, {sdk::str("s"), 1, b}, {sdk::str("empty"), -2, {}}, {{}, -1, a}})
+              .empty());
   const Read r = read(npz_record(), folder.file("s.npz"));
   CHECK(r.items.size() == 3);
   CHECK(r.of("s", 1).dims == sdk::Dims{2});
   CHECK(r.of("arr_3").dims == sdk::Dims{1});
   // A name that the caller knows as it is stands for itself.
   CHECK(read(npz_record(), folder.file("s.npz"), TN_FLOAT32).of("s[1]").dims == sdk::Dims{2});
-  CHECK_THAT(write(npz_record(), folder.file("d.npz"), {{sdk::str("x"), -1, a}, {sdk::str("x"), -1, a}}), Contains("'x'"));
+  CHECK_THAT(write(npz_record(), folder.file("d.npz"), {{sdk::str("x"), -1, a}, {sdk::str("x"), -1, a}}),
+             Contains("'x'"));
   REQUIRE(write(npz_record(), folder.file("e.npz"), {}).empty());
   CHECK(read(npz_record(), folder.file("e.npz")).items.empty());
   CHECK(read(npz_record(), folder.file("e.npz")).status == TN_OK);
-  CHECK_THAT(write(npz_record(), folder.file("no/such/folder.npz"), {{sdk::str("x"), -1, a}}), Contains("cannot be written"));
+  CHECK_THAT(write(npz_record(), folder.file("no/such/folder.npz"), {{sdk::str("x"), -1, a}}),
+             Contains("cannot be written"));
 }
 
 TEST_CASE("pb: sequences, optionals and what is neither") {
@@ -202,7 +251,8 @@ TEST_CASE("pb: sequences, optionals and what is neither") {
   CHECK(read(pb_record(), folder.file("e.pb")).items.at(0).index == -2);
   CHECK(read(pb_record(), folder.write("z.pb", "")).items.at(0).index == -2);
   CHECK_THAT(read(pb_record(), folder.write("g.pb", "garbage!")).said, Contains("no ONNX tensor"));
-  CHECK_THAT(write(pb_record(), folder.file("t.pb"), {{sdk::str("a"), -1, a}, {sdk::str("b"), -1, a}}), Contains("folder of .pb"));
+  CHECK_THAT(write(pb_record(), folder.file("t.pb"), {{sdk::str("a"), -1, a}, {sdk::str("b"), -1, a}}),
+             Contains("folder of .pb"));
 }
 
 TEST_CASE("damaged files end in a message") {
@@ -218,15 +268,18 @@ TEST_CASE("damaged files end in a message") {
     const std::string whole = bytes_of(fixture(name));
     for (int i = 0; i < 1000; ++i) {
       std::string damaged = whole;
-      if (i % 4 == 0) damaged.resize(random() % whole.size());
+      if (i % 4 == 0)
+        damaged.resize(random() % whole.size());
       else
-        for (uint32_t flips = 1 + random() % 4; flips; --flips) damaged[random() % damaged.size()] = static_cast<char>(random());
+        for (uint32_t flips = 1 + random() % 4; flips; --flips)
+          damaged[random() % damaged.size()] = static_cast<char>(random());
       const Read r = read(npz_record(), folder.write("d.npz", damaged));
       if (r.status != TN_OK) CHECK_FALSE(r.said.empty());
       CHECK(r.status != TN_ERR_INTERNAL);
     }
   }
-  const std::string good = npy("{'descr': '>i4', 'fortran_order': True, 'shape': (2, 3), }", std::string(24, '\1'));
+  const std::string good =
+      npy("{'descr': '>i4', 'fortran_order': True, 'shape': (2, 3), }", std::string(24, '\1'));
   const std::string tensor = onnx::testing::raw_tensor("w", 1, {2, 3}, std::string(24, '\1'));
   for (int i = 0; i < 3000; ++i) {
     std::string damaged = i % 2 ? good : tensor;

@@ -16,27 +16,35 @@ void AttributeStore::clear() {
 
 const tn_tensor* AttributeStore::tensor(Reader message, const std::string& where) {
   const TensorMessage t = read_tensor(message, where);
-  if (t.external) throw sdk::Failure(TN_ERR_UNSUPPORTED, "a tensor attribute has external data; expected its data in the model", where);
+  if (t.external)
+    throw sdk::Failure(TN_ERR_UNSUPPORTED,
+                       "a tensor attribute has external data; expected its data in the model", where);
   if (t.dtype == TN_STRING) {
     auto& elements = strings_.emplace_back(string_elements(t));
     auto& dims = ints_.emplace_back(t.dims);
-    return &tensors_.emplace_back(tn_tensor{TN_STRING, static_cast<int32_t>(dims.size()), dims.data(), elements.data(), elements.size() * sizeof(tn_str)});
+    return &tensors_.emplace_back(tn_tensor{TN_STRING, static_cast<int32_t>(dims.size()), dims.data(),
+                                            elements.data(), elements.size() * sizeof(tn_str)});
   }
   owned_.push_back(copy_tensor(t));
   return &tensors_.emplace_back(owned_.back().raw());
 }
 
-tn_attr AttributeStore::decode(const AttributeMessage& a, tn_sym name, const char* file_start, const TypeReader& types, const std::string& where) {
+tn_attr AttributeStore::decode(const AttributeMessage& a, tn_sym name, const char* file_start,
+                               const TypeReader& types, const std::string& where) {
   const auto refuse = [&](const char* what) {
-    throw sdk::Failure(TN_ERR_UNSUPPORTED, "attribute '" + std::string(a.name) + "' is " + what + ", which Tenon does not carry", where);
+    throw sdk::Failure(TN_ERR_UNSUPPORTED,
+                       "attribute '" + std::string(a.name) + "' is " + what + ", which Tenon does not carry",
+                       where);
   };
   tn_attr out{};
   out.name = name;
   Reader m(a.message, file_start);
   const auto each = [&](uint32_t field, auto&& read) {
     while (m.next()) {
-      if (m.field() == field) read();
-      else m.skip();
+      if (m.field() == field)
+        read();
+      else
+        m.skip();
     }
   };
   switch (a.type) {
@@ -51,7 +59,10 @@ tn_attr AttributeStore::decode(const AttributeMessage& a, tn_sym name, const cha
     case attribute_type::s:
       out.kind = TN_ATTR_STRING;
       out.u.s = {"", 0};
-      each(attribute_field::s, [&] { const Bytes b = m.bytes(); out.u.s = {b.data, static_cast<size_t>(b.size)}; });
+      each(attribute_field::s, [&] {
+        const Bytes b = m.bytes();
+        out.u.s = {b.data, static_cast<size_t>(b.size)};
+      });
       break;
     case attribute_type::ints: {
       auto& list = ints_.emplace_back();
@@ -71,7 +82,10 @@ tn_attr AttributeStore::decode(const AttributeMessage& a, tn_sym name, const cha
     }
     case attribute_type::strings: {
       auto& list = strings_.emplace_back();
-      each(attribute_field::strings, [&] { const Bytes b = m.bytes(); list.push_back({b.data, static_cast<size_t>(b.size)}); });
+      each(attribute_field::strings, [&] {
+        const Bytes b = m.bytes();
+        list.push_back({b.data, static_cast<size_t>(b.size)});
+      });
       out.kind = TN_ATTR_STRINGS;
       out.count = list.size();
       out.u.strings = list.data();
@@ -79,7 +93,8 @@ tn_attr AttributeStore::decode(const AttributeMessage& a, tn_sym name, const cha
     }
     case attribute_type::tensor:
       out.kind = TN_ATTR_TENSOR;
-      each(attribute_field::t, [&] { out.u.tensor = tensor(m.message(), where + " attribute " + std::string(a.name)); });
+      each(attribute_field::t,
+           [&] { out.u.tensor = tensor(m.message(), where + " attribute " + std::string(a.name)); });
       break;
     case attribute_type::sparse_tensor:
       out.kind = TN_ATTR_TENSOR;
@@ -90,17 +105,31 @@ tn_attr AttributeStore::decode(const AttributeMessage& a, tn_sym name, const cha
       break;
     case attribute_type::type_proto:
       out.kind = TN_ATTR_TYPE;
-      each(attribute_field::tp, [&] { out.u.type = types_.emplace_back(types.read(m.message(), where)).get(); });
+      each(attribute_field::tp,
+           [&] { out.u.type = types_.emplace_back(types.read(m.message(), where)).get(); });
       break;
-    case attribute_type::tensors: refuse("a list of tensors"); break;
-    case attribute_type::graphs: refuse("a list of graphs"); break;
-    case attribute_type::sparse_tensors: refuse("a list of sparse tensors"); break;
-    case attribute_type::type_protos: refuse("a list of types"); break;
+    case attribute_type::tensors:
+      refuse("a list of tensors");
+      break;
+    case attribute_type::graphs:
+      refuse("a list of graphs");
+      break;
+    case attribute_type::sparse_tensors:
+      refuse("a list of sparse tensors");
+      break;
+    case attribute_type::type_protos:
+      refuse("a list of types");
+      break;
     default:
-      throw sdk::Failure(TN_ERR_INVALID, sdk::format("attribute '%.*s' has type number %u and no value that tells its type", static_cast<int>(a.name.size()), a.name.data(), a.type), where);
+      throw sdk::Failure(TN_ERR_INVALID,
+                         sdk::format("attribute '%.*s' has type number %u and no value that tells its type",
+                                     static_cast<int>(a.name.size()), a.name.data(), a.type),
+                         where);
   }
   if ((out.kind == TN_ATTR_TENSOR && !out.u.tensor) || (out.kind == TN_ATTR_TYPE && !out.u.type))
-    throw sdk::Failure(TN_ERR_INVALID, "attribute '" + std::string(a.name) + "' says it holds a tensor or type, but has none", where);
+    throw sdk::Failure(TN_ERR_INVALID,
+                       "attribute '" + std::string(a.name) + "' says it holds a tensor or type, but has none",
+                       where);
   return out;
 }
 
@@ -113,10 +142,14 @@ tn_tensor AttributeStore::scalar_or_list(const tn_attr& a) {
   };
   const auto list_dims = [&] { return ints_.emplace_back(1, static_cast<int64_t>(a.count)).data(); };
   switch (a.kind) {
-    case TN_ATTR_TENSOR: return *a.u.tensor;
-    case TN_ATTR_INT: return number(a.u.i);
-    case TN_ATTR_FLOAT: return number(static_cast<float>(a.u.f));
-    case TN_ATTR_INTS: return {TN_INT64, 1, list_dims(), const_cast<int64_t*>(a.u.ints), a.count * sizeof(int64_t)};
+    case TN_ATTR_TENSOR:
+      return *a.u.tensor;
+    case TN_ATTR_INT:
+      return number(a.u.i);
+    case TN_ATTR_FLOAT:
+      return number(static_cast<float>(a.u.f));
+    case TN_ATTR_INTS:
+      return {TN_INT64, 1, list_dims(), const_cast<int64_t*>(a.u.ints), a.count * sizeof(int64_t)};
     case TN_ATTR_FLOATS: {
       sdk::OwnedTensor t(TN_FLOAT32, {static_cast<int64_t>(a.count)});
       for (uint64_t i = 0; i < a.count; ++i) t.data<float>()[i] = static_cast<float>(a.u.floats[i]);
@@ -127,8 +160,10 @@ tn_tensor AttributeStore::scalar_or_list(const tn_attr& a) {
       auto& one = strings_.emplace_back(1, a.u.s);
       return {TN_STRING, 0, nullptr, one.data(), sizeof(tn_str)};
     }
-    case TN_ATTR_STRINGS: return {TN_STRING, 1, list_dims(), const_cast<tn_str*>(a.u.strings), a.count * sizeof(tn_str)};
-    default: sdk::fail("a Constant node's value is neither a tensor, a number nor text");
+    case TN_ATTR_STRINGS:
+      return {TN_STRING, 1, list_dims(), const_cast<tn_str*>(a.u.strings), a.count * sizeof(tn_str)};
+    default:
+      sdk::fail("a Constant node's value is neither a tensor, a number nor text");
   }
 }
 

@@ -16,7 +16,8 @@ class AttributeStore {
  public:
   void clear();
   /// Decodes one attribute (not of type graph). `where` names the node for messages.
-  tn_attr decode(const AttributeMessage& attribute, tn_sym name, const char* file_start, const TypeReader& types, const std::string& where);
+  tn_attr decode(const AttributeMessage& attribute, tn_sym name, const char* file_start,
+                 const TypeReader& types, const std::string& where);
   /// The tensor a Constant node's attribute stands for: value, value_int(s), value_float(s), value_string(s).
   tn_tensor scalar_or_list(const tn_attr& attribute);
 

@@ -1,9 +1,10 @@
-// A graph on its way to an ONNX model: which regions become subgraphs and which local functions, under what names,
-// in which operator set.
+// A graph on its way to an ONNX model: which regions become subgraphs and which local functions, under what
+// names, in which operator set.
 //
-// A fused node keeps a region "body" that computes the same; ONNX says this with a local function. Its operands and
-// the values its body reads from around it become the function's inputs; small constants are written into it, so
-// that equal bodies make one function. Regions are written innermost first, so nothing recurses.
+// A fused node keeps a region "body" that computes the same; ONNX says this with a local function. Its
+// operands and the values its body reads from around it become the function's inputs; small constants are
+// written into it, so that equal bodies make one function. Regions are written innermost first, so nothing
+// recurses.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -23,7 +24,8 @@ struct ExportOptions {
 
 class ExportModel {
  public:
-  ExportModel(const tn_graph_api* graph_api, const tn_symbols_api* symbols, const tn_registry_api* registry, const tn_host* host, tn_graph* graph, ExportOptions options);
+  ExportModel(const tn_graph_api* graph_api, const tn_symbols_api* symbols, const tn_registry_api* registry,
+              const tn_host* host, tn_graph* graph, ExportOptions options);
 
   /// Fills everything below. Throws Failure naming the node that cannot be written.
   void prepare();
@@ -50,13 +52,14 @@ class ExportModel {
     tn_node owner;
     Kind kind;
     uint32_t parent;
-    uint32_t context;            // the main graph's or function's region whose names it uses
-    std::vector<tn_value> reads; // values from outside this region, once each; of functions, their further inputs
-    std::string bytes;           // GraphProto, once written
+    uint32_t context;  // the main graph's or function's region whose names it uses
+    std::vector<tn_value>
+        reads;          // values from outside this region, once each; of functions, their further inputs
+    std::string bytes;  // GraphProto, once written
     std::string function, domain;
     // Of functions:
     std::unordered_map<tn_value, std::string> names;
-    std::string constants;       // Constant nodes
+    std::string constants;  // Constant nodes
     uint32_t counter = 0;
     std::unordered_set<std::string> domains;
   };
@@ -64,7 +67,8 @@ class ExportModel {
   // Collecting (export_collect.cpp).
   void collect(int32_t target);
   void collect_node(uint32_t region, tn_node node, int32_t target, std::vector<Region>& found);
-  bool written_as_function(const sdk::Node& node, const tn_op_def* definition, const Requirement& need, int32_t target) const;
+  bool written_as_function(const sdk::Node& node, const tn_op_def* definition, const Requirement& need,
+                           int32_t target) const;
   void find_reads();
   bool is_baked(tn_value constant) const;
   const tn_op_def* definition(tn_sym op) const { return registry_ ? registry_->find(host_, op) : nullptr; }
@@ -99,7 +103,7 @@ class ExportModel {
   std::unordered_set<std::string> used_names_;
   std::unordered_map<std::string, std::string> function_of_body_;  // name by contents
   std::unordered_map<std::string, uint32_t> function_counts_;
-  std::vector<std::string> too_new_;  // nodes that ask for more than options_.opset
+  std::vector<std::string> too_new_;                     // nodes that ask for more than options_.opset
   std::vector<std::pair<std::string, int32_t>> pinned_;  // operators without a definition, and their version
   bool hole_ = false;  // an operator that the common runtime lacks at the target although ONNX has it
 };

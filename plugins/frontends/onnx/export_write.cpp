@@ -73,9 +73,12 @@ void ExportModel::import(uint32_t region, std::string_view domain) {
 
 void ExportModel::write_region(uint32_t index) {
   switch (regions_[index].kind) {
-    case Kind::main: return write_main(index);
-    case Kind::function: return write_function(index);
-    case Kind::subgraph: return write_subgraph(index);
+    case Kind::main:
+      return write_main(index);
+    case Kind::function:
+      return write_function(index);
+    case Kind::subgraph:
+      return write_subgraph(index);
   }
 }
 
@@ -84,12 +87,13 @@ std::string ExportModel::value_info(const std::string& name, const tn_type& type
   put_bytes(out, value_info_field::name, name);
   tn_type t = type;
   if (!with_shape) t.rank = -1;
-  if (t.kind != TN_KIND_NONE && t.dtype != TN_DTYPE_NONE) put_bytes(out, value_info_field::type, type_message(t, symbols_, graph_.raw()));
+  if (t.kind != TN_KIND_NONE && t.dtype != TN_DTYPE_NONE)
+    put_bytes(out, value_info_field::type, type_message(t, symbols_, graph_.raw()));
   return out;
 }
 
-/// Names of the region's outputs. A value that no node of this region makes, or that is listed before, goes through
-/// an Identity, since runtimes expect every output to be the result of a node.
+/// Names of the region's outputs. A value that no node of this region makes, or that is listed before, goes
+/// through an Identity, since runtimes expect every output to be the result of a node.
 std::vector<std::string> ExportModel::output_names(uint32_t index, std::string& nodes, uint32_t field) {
   const Region& region = regions_[index];
   const tn_region_info info = graph_.region(region.id);
@@ -104,7 +108,9 @@ std::vector<std::string> ExportModel::output_names(uint32_t index, std::string& 
       const std::string_view known = sdk::view(graph_.api()->output_name(graph_.raw(), region.id, i));
       if (!known.empty()) outer = known;
     } else if (value.kind != TN_VALUE_RESULT || value.region != region.id || listed.count(inner)) {
-      outer = regions_[region.context].kind == Kind::main ? unique(inner + "_output") : "output" + std::to_string(regions_[region.context].counter++);
+      outer = regions_[region.context].kind == Kind::main
+                  ? unique(inner + "_output")
+                  : "output" + std::to_string(regions_[region.context].counter++);
     }
     if (outer != inner && !listed.count(outer)) put_bytes(nodes, field, identity(inner, outer));
     listed.insert(outer);
@@ -130,12 +136,14 @@ void ExportModel::write_main(uint32_t index) {
   if (name.empty()) name = sdk::view(graph_.api()->metadata(graph_.raw(), sdk::str("graph_name")));
   put_bytes(graph_values, graph_field::name, name.empty() ? "graph" : name);
   for (uint32_t i = 0; i < info.input_count; ++i) {
-    put_bytes(graph_values, graph_field::input, value_info(names_[info.inputs[i]], graph_.value(info.inputs[i]).type, true));
+    put_bytes(graph_values, graph_field::input,
+              value_info(names_[info.inputs[i]], graph_.value(info.inputs[i]).type, true));
     const tn_value fallback = graph_.api()->default_of(graph_.raw(), info.inputs[i]);
     if (fallback != TN_NONE) initializers.push_back({names_[info.inputs[i]], fallback});
   }
   for (uint32_t i = 0; i < info.output_count; ++i)
-    put_bytes(graph_values, graph_field::output, value_info(outputs[i], graph_.value(info.outputs[i]).type, true));
+    put_bytes(graph_values, graph_field::output,
+              value_info(outputs[i], graph_.value(info.outputs[i]).type, true));
 }
 
 void ExportModel::write_subgraph(uint32_t index) {
@@ -143,12 +151,15 @@ void ExportModel::write_subgraph(uint32_t index) {
   std::string out;
   // Inputs first: their names are then the ones they had.
   std::string inputs;
-  for (uint32_t i = 0; i < info.input_count; ++i) put_bytes(inputs, graph_field::input, value_info(name_of(index, info.inputs[i]), graph_.value(info.inputs[i]).type, false));
+  for (uint32_t i = 0; i < info.input_count; ++i)
+    put_bytes(inputs, graph_field::input,
+              value_info(name_of(index, info.inputs[i]), graph_.value(info.inputs[i]).type, false));
   write_nodes(index, out, graph_field::node);
   const auto outputs = output_names(index, out, graph_field::node);
   put_bytes(out, graph_field::name, sdk::view(info.name));
   out += inputs;
-  for (uint32_t i = 0; i < info.output_count; ++i) put_bytes(out, graph_field::output, value_info(outputs[i], graph_.value(info.outputs[i]).type, false));
+  for (uint32_t i = 0; i < info.output_count; ++i)
+    put_bytes(out, graph_field::output, value_info(outputs[i], graph_.value(info.outputs[i]).type, false));
   regions_[index].bytes = std::move(out);
 }
 
@@ -157,7 +168,8 @@ void ExportModel::write_function(uint32_t index) {
   const sdk::Node owner = graph_.node(regions_[index].owner);
   const OpName op = split(owner.op_name());
   std::string body;
-  for (uint32_t i = 0; i < info.input_count; ++i) put_bytes(body, function_field::input, name_of(index, info.inputs[i]));
+  for (uint32_t i = 0; i < info.input_count; ++i)
+    put_bytes(body, function_field::input, name_of(index, info.inputs[i]));
   for (tn_value v : regions_[index].reads) put_bytes(body, function_field::input, name_of(index, v));
   std::string nodes;
   write_nodes(index, nodes, function_field::node);
@@ -178,7 +190,8 @@ void ExportModel::write_function(uint32_t index) {
   for (const auto& d : used) put_opset(d, domains.at(d));
   region.domain = op.domain.empty() ? "tenon" : std::string(op.domain);
   put_bytes(body, function_field::domain, region.domain);
-  put_bytes(body, function_field::doc_string, "What the fused operator " + std::string(op.name) + " computes");
+  put_bytes(body, function_field::doc_string,
+            "What the fused operator " + std::string(op.name) + " computes");
   std::string& name = function_of_body_[std::string(op.name) + '\0' + body];
   if (name.empty()) {
     name = std::string(op.name) + "_" + std::to_string(++function_counts_[std::string(op.name)]);
@@ -191,17 +204,26 @@ void ExportModel::write_function(uint32_t index) {
   region.function = name;
 }
 
-void ExportModel::write_call(uint32_t index, const sdk::Node& node, const Region& function, std::string& out) {
+void ExportModel::write_call(uint32_t index, const sdk::Node& node, const Region& function,
+                             std::string& out) {
   const uint32_t wanted = graph_.region(function.id).input_count;
   std::vector<tn_value> operands = node.inputs().copy();
-  const auto present = static_cast<size_t>(std::count_if(operands.begin(), operands.end(), [](tn_value v) { return v != TN_NONE; }));
-  if (operands.size() > wanted && present == wanted) operands.erase(std::remove(operands.begin(), operands.end(), TN_NONE), operands.end());
+  const auto present = static_cast<size_t>(
+      std::count_if(operands.begin(), operands.end(), [](tn_value v) { return v != TN_NONE; }));
+  if (operands.size() > wanted && present == wanted)
+    operands.erase(std::remove(operands.begin(), operands.end(), TN_NONE), operands.end());
   if (operands.size() > wanted)
-    throw Failure(TN_ERR_INTERNAL, format("the node has %zu operands, but its body takes %u; they must be the same, in the same order", operands.size(), wanted), "node " + node.label());
+    throw Failure(
+        TN_ERR_INTERNAL,
+        format("the node has %zu operands, but its body takes %u; they must be the same, in the same order",
+               operands.size(), wanted),
+        "node " + node.label());
   operands.resize(wanted, TN_NONE);
   operands.insert(operands.end(), function.reads.begin(), function.reads.end());
   while (!operands.empty() && operands.back() == TN_NONE) operands.pop_back();
-  for (tn_value v : operands) put_bytes(out, node_field::input, v == TN_NONE ? std::string_view() : std::string_view(name_of(index, v)));
+  for (tn_value v : operands)
+    put_bytes(out, node_field::input,
+              v == TN_NONE ? std::string_view() : std::string_view(name_of(index, v)));
 }
 
 void ExportModel::write_node(uint32_t index, const sdk::Node& node, std::string& out) {
@@ -210,19 +232,26 @@ void ExportModel::write_node(uint32_t index, const sdk::Node& node, std::string&
   for (tn_region r : node.regions()) {
     const auto at = region_index_.find(r);
     if (at == region_index_.end()) continue;
-    if (regions_[at->second].kind == Kind::function) function = &regions_[at->second];
-    else subgraphs.emplace_back(sdk::view(graph_.region(r).name), at->second);
+    if (regions_[at->second].kind == Kind::function)
+      function = &regions_[at->second];
+    else
+      subgraphs.emplace_back(sdk::view(graph_.region(r).name), at->second);
   }
   if (function) {
     write_call(index, node, *function, out);
   } else {
     auto inputs = node.inputs().copy();
     while (!inputs.empty() && inputs.back() == TN_NONE) inputs.pop_back();
-    for (tn_value v : inputs) put_bytes(out, node_field::input, v == TN_NONE ? std::string_view() : std::string_view(name_of(index, v)));
+    for (tn_value v : inputs)
+      put_bytes(out, node_field::input,
+                v == TN_NONE ? std::string_view() : std::string_view(name_of(index, v)));
   }
-  for (tn_value v : node.outputs()) put_bytes(out, node_field::output, v == TN_NONE ? std::string_view() : std::string_view(name_of(index, v)));
+  for (tn_value v : node.outputs())
+    put_bytes(out, node_field::output,
+              v == TN_NONE ? std::string_view() : std::string_view(name_of(index, v)));
   // Inside functions names would only keep equal bodies apart.
-  if (!node.name().empty() && regions_[regions_[index].context].kind == Kind::main) put_bytes(out, node_field::name, node.name());
+  if (!node.name().empty() && regions_[regions_[index].context].kind == Kind::main)
+    put_bytes(out, node_field::name, node.name());
   const OpName op = split(node.op_name());
   const std::string_view domain = function ? std::string_view(function->domain) : op.domain;
   put_bytes(out, node_field::op_type, function ? std::string_view(function->function) : op.name);
@@ -240,7 +269,8 @@ void ExportModel::write_node(uint32_t index, const sdk::Node& node, std::string&
   }
 }
 
-void ExportModel::write_attributes(const sdk::Node& node, std::string_view op, bool standard, std::string& out) {
+void ExportModel::write_attributes(const sdk::Node& node, std::string_view op, bool standard,
+                                   std::string& out) {
   const tn_op_def* def = definition(node.op());
   const char* at = reinterpret_cast<const char*>(node.raw().attrs);
   std::string a, list;
@@ -254,24 +284,45 @@ void ExportModel::write_attributes(const sdk::Node& node, std::string_view op, b
     put_bytes(a, attribute_field::name, name);
     uint32_t type = 0;
     switch (attr.kind) {
-      case TN_ATTR_INT: put_int(a, attribute_field::i, attr.u.i); type = attribute_type::i; break;
-      case TN_ATTR_FLOAT: put_float(a, attribute_field::f, static_cast<float>(attr.u.f)); type = attribute_type::f; break;
-      case TN_ATTR_STRING: put_bytes(a, attribute_field::s, sdk::view(attr.u.s)); type = attribute_type::s; break;
+      case TN_ATTR_INT:
+        put_int(a, attribute_field::i, attr.u.i);
+        type = attribute_type::i;
+        break;
+      case TN_ATTR_FLOAT:
+        put_float(a, attribute_field::f, static_cast<float>(attr.u.f));
+        type = attribute_type::f;
+        break;
+      case TN_ATTR_STRING:
+        put_bytes(a, attribute_field::s, sdk::view(attr.u.s));
+        type = attribute_type::s;
+        break;
       case TN_ATTR_INTS:
         for (uint64_t k = 0; k < attr.count; ++k) put_int(a, attribute_field::ints, attr.u.ints[k]);
         type = attribute_type::ints;
         break;
       case TN_ATTR_FLOATS:
-        for (uint64_t k = 0; k < attr.count; ++k) put_float(a, attribute_field::floats, static_cast<float>(attr.u.floats[k]));
+        for (uint64_t k = 0; k < attr.count; ++k)
+          put_float(a, attribute_field::floats, static_cast<float>(attr.u.floats[k]));
         type = attribute_type::floats;
         break;
       case TN_ATTR_STRINGS:
-        for (uint64_t k = 0; k < attr.count; ++k) put_bytes(a, attribute_field::strings, sdk::view(attr.u.strings[k]));
+        for (uint64_t k = 0; k < attr.count; ++k)
+          put_bytes(a, attribute_field::strings, sdk::view(attr.u.strings[k]));
         type = attribute_type::strings;
         break;
-      case TN_ATTR_TENSOR: put_bytes(a, attribute_field::t, tensor_message({}, *attr.u.tensor)); type = attribute_type::tensor; break;
-      case TN_ATTR_TYPE: put_bytes(a, attribute_field::tp, type_message(*attr.u.type, symbols_, graph_.raw())); type = attribute_type::type_proto; break;
-      default: throw Failure(TN_ERR_INTERNAL, format("attribute '%.*s' has kind %u, which is none", static_cast<int>(name.size()), name.data(), attr.kind), "node " + node.label());
+      case TN_ATTR_TENSOR:
+        put_bytes(a, attribute_field::t, tensor_message({}, *attr.u.tensor));
+        type = attribute_type::tensor;
+        break;
+      case TN_ATTR_TYPE:
+        put_bytes(a, attribute_field::tp, type_message(*attr.u.type, symbols_, graph_.raw()));
+        type = attribute_type::type_proto;
+        break;
+      default:
+        throw Failure(TN_ERR_INTERNAL,
+                      format("attribute '%.*s' has kind %u, which is none", static_cast<int>(name.size()),
+                             name.data(), attr.kind),
+                      "node " + node.label());
     }
     put_int(a, attribute_field::type, type);
     put_bytes(out, node_field::attribute, a);

@@ -1,27 +1,14 @@
-// For unit tests: a host with just enough of a graph to record what a frontend builds and to let an exporter read it.
+// For unit tests: a host with just enough of a graph to record what a frontend builds and to let an exporter
+// read it.
 #pragma once
-#include <unistd.h>
-
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "fake_files.hpp"
 #include "tenon/sdk/plugin.hpp"
-
-struct tn_file {
-  std::string path;
-  std::vector<uint64_t> storage;  // aligned
-  uint64_t size = 0;
-  int uses = 1;
-};
-struct tn_writer {
-  std::string path, bytes;
-};
 
 namespace tenon::onnx::testing {
 
@@ -55,12 +42,12 @@ struct FakeValue {
   std::string name;
   tn_type type{};
   std::vector<tn_dim> dims;
-  std::vector<char> bytes;       // of constants made by copy
+  std::vector<char> bytes;  // of constants made by copy
   std::vector<std::string> texts;
   std::vector<tn_str> text_views;
-  tn_tensor tensor{};            // of constants
+  tn_tensor tensor{};  // of constants
   bool sliced = false;
-  tn_value fallback = TN_NONE;   // of inputs with a default
+  tn_value fallback = TN_NONE;  // of inputs with a default
 };
 struct FakeRegion {
   tn_node parent = TN_NONE;
@@ -124,7 +111,8 @@ inline int64_t FakeNode::int_attr(std::string_view wanted) const {
   return a ? a->u.i : INT64_MIN;
 }
 
-// The tables -----------------------------------------------------------------------------------------------------
+// The tables
+// -----------------------------------------------------------------------------------------------------
 
 inline void copy_type(FakeValue& v, const tn_type& t) {
   v.type = t;
@@ -156,7 +144,8 @@ inline tn_value copy_constant(FakeGraph& g, std::string_view name, const tn_tens
   v.name = name;
   set_constant_type(v, t);
   if (t.dtype == TN_STRING)
-    for (uint64_t i = 0; i < t.bytes / sizeof(tn_str); ++i) v.texts.push_back(sdk::text(static_cast<const tn_str*>(t.data)[i]));
+    for (uint64_t i = 0; i < t.bytes / sizeof(tn_str); ++i)
+      v.texts.push_back(sdk::text(static_cast<const tn_str*>(t.data)[i]));
   else if (t.bytes)
     v.bytes.assign(static_cast<const char*>(t.data), static_cast<const char*>(t.data) + t.bytes);
   return settle(g, std::move(v));
@@ -165,9 +154,18 @@ inline tn_attr copy_attr(std::deque<FakeAttr>& owned, const tn_attr& a) {
   FakeAttr& k = owned.emplace_back();
   k.attr = a;
   switch (a.kind) {
-    case TN_ATTR_STRING: k.text = sdk::text(a.u.s); k.attr.u.s = sdk::str(k.text); break;
-    case TN_ATTR_INTS: k.ints.assign(a.u.ints, a.u.ints + a.count); k.attr.u.ints = k.ints.data(); break;
-    case TN_ATTR_FLOATS: k.floats.assign(a.u.floats, a.u.floats + a.count); k.attr.u.floats = k.floats.data(); break;
+    case TN_ATTR_STRING:
+      k.text = sdk::text(a.u.s);
+      k.attr.u.s = sdk::str(k.text);
+      break;
+    case TN_ATTR_INTS:
+      k.ints.assign(a.u.ints, a.u.ints + a.count);
+      k.attr.u.ints = k.ints.data();
+      break;
+    case TN_ATTR_FLOATS:
+      k.floats.assign(a.u.floats, a.u.floats + a.count);
+      k.attr.u.floats = k.floats.data();
+      break;
     case TN_ATTR_STRINGS:
       for (uint64_t i = 0; i < a.count; ++i) k.strings.push_back(sdk::text(a.u.strings[i]));
       for (const auto& s : k.strings) k.string_views.push_back(sdk::str(s));
@@ -176,12 +174,14 @@ inline tn_attr copy_attr(std::deque<FakeAttr>& owned, const tn_attr& a) {
     case TN_ATTR_TENSOR:
       k.tensor = *a.u.tensor;
       k.dims.assign(a.u.tensor->dims, a.u.tensor->dims + a.u.tensor->rank);
-      k.bytes.assign(static_cast<const char*>(a.u.tensor->data), static_cast<const char*>(a.u.tensor->data) + a.u.tensor->bytes);
+      k.bytes.assign(static_cast<const char*>(a.u.tensor->data),
+                     static_cast<const char*>(a.u.tensor->data) + a.u.tensor->bytes);
       k.tensor.dims = k.dims.data();
       k.tensor.data = k.bytes.data();
       k.attr.u.tensor = &k.tensor;
       break;
-    default: break;
+    default:
+      break;
   }
   return k.attr;
 }
@@ -220,8 +220,15 @@ inline const tn_graph_api* graph_table() {
     };
     t.region = [](tn_graph* g, tn_region id, tn_region_info* out) -> tn_status {
       const FakeRegion& r = FakeGraph::of(g).regions.at(id);
-      *out = {sizeof *out, r.parent, sdk::str(r.name), r.inputs.data(), r.outputs.data(), static_cast<uint32_t>(r.inputs.size()),
-              static_cast<uint32_t>(r.outputs.size()), static_cast<uint32_t>(r.nodes.size()), 0};
+      *out = {sizeof *out,
+              r.parent,
+              sdk::str(r.name),
+              r.inputs.data(),
+              r.outputs.data(),
+              static_cast<uint32_t>(r.inputs.size()),
+              static_cast<uint32_t>(r.outputs.size()),
+              static_cast<uint32_t>(r.nodes.size()),
+              0};
       return TN_OK;
     };
     t.nodes = [](tn_graph* g, tn_region id, const tn_node** ids, uint32_t* count) -> tn_status {
@@ -248,7 +255,9 @@ inline const tn_graph_api* graph_table() {
       const auto at = m.find(sdk::text(key));
       return at == m.end() ? tn_str{nullptr, 0} : sdk::str(at->second);
     };
-    t.output_name = [](tn_graph* g, tn_region r, uint32_t i) -> tn_str { return sdk::str(FakeGraph::of(g).regions.at(r).output_names.at(i)); };
+    t.output_name = [](tn_graph* g, tn_region r, uint32_t i) -> tn_str {
+      return sdk::str(FakeGraph::of(g).regions.at(r).output_names.at(i));
+    };
     t.default_of = [](tn_graph* g, tn_value v) { return FakeGraph::of(g).values.at(v).fallback; };
     return t;
   }();
@@ -294,7 +303,8 @@ inline const tn_edit_api* edit_table() {
       g.nodes.at(parent).regions.push_back(*out);
       return TN_OK;
     };
-    t.region_input = [](tn_edit* e, tn_region r, tn_str name, const tn_type* type, tn_value* out) -> tn_status {
+    t.region_input = [](tn_edit* e, tn_region r, tn_str name, const tn_type* type,
+                        tn_value* out) -> tn_status {
       FakeGraph& g = FakeGraph::of(e);
       FakeValue v;
       v.kind = TN_VALUE_REGION_INPUT;
@@ -322,12 +332,14 @@ inline const tn_edit_api* edit_table() {
       *out = copy_constant(FakeGraph::of(e), sdk::view(name), *tensor);
       return TN_OK;
     };
-    t.constant_adopt = [](tn_edit* e, tn_str name, const tn_tensor* tensor, void (*release)(void*), void* context, tn_value* out) -> tn_status {
+    t.constant_adopt = [](tn_edit* e, tn_str name, const tn_tensor* tensor, void (*release)(void*),
+                          void* context, tn_value* out) -> tn_status {
       *out = copy_constant(FakeGraph::of(e), sdk::view(name), *tensor);
       release(context);
       return TN_OK;
     };
-    t.constant_slice = [](tn_edit* e, tn_str name, const tn_tensor* tensor, tn_file* file, uint64_t offset, tn_value* out) -> tn_status {
+    t.constant_slice = [](tn_edit* e, tn_str name, const tn_tensor* tensor, tn_file* file, uint64_t offset,
+                          tn_value* out) -> tn_status {
       if (offset > file->size || tensor->bytes > file->size - offset) return TN_ERR_INVALID;
       tn_tensor there = *tensor;
       there.data = reinterpret_cast<char*>(file->storage.data()) + offset;
@@ -374,60 +386,8 @@ inline const tn_symbols_api* symbols_table() {
       return -1 - static_cast<tn_dim>(names.size());
     };
     t.as_number = [](tn_graph*, tn_dim d, int64_t* v) -> int { return d >= 0 ? (*v = d, 1) : 0; };
-    t.text = [](tn_graph* g, tn_dim d) -> tn_str { return sdk::str(FakeGraph::of(g).dim_names.at(static_cast<size_t>(-2 - d))); };
-    return t;
-  }();
-  return &table;
-}
-
-inline const tn_files_api* files_table() {
-  static const tn_files_api table = [] {
-    tn_files_api t{};
-    t.size = sizeof t;
-    t.open = [](tn_str path, const tn_diag* diag, tn_file** out) -> tn_status {
-      std::ifstream in(sdk::text(path), std::ios::binary);
-      if (!in) {
-        sdk::Diag(diag).error(sdk::view(path), "no such file");
-        return TN_ERR_IO;
-      }
-      std::stringstream all;
-      all << in.rdbuf();
-      const std::string bytes = all.str();
-      auto* f = new tn_file;
-      f->path = sdk::text(path);
-      f->size = bytes.size();
-      f->storage.resize(bytes.size() / 8 + 1);
-      std::memcpy(f->storage.data(), bytes.data(), bytes.size());
-      *out = f;
-      return TN_OK;
-    };
-    t.open_beside = [](tn_str base, tn_str relative, const tn_diag* diag, tn_file** out) -> tn_status {
-      const std::string name = sdk::text(relative);
-      if (name.find("..") != std::string::npos || name.empty() || name[0] == '/') {
-        sdk::Diag(diag).error(name, "it is outside the model's folder");
-        return TN_ERR_INVALID;
-      }
-      const std::string path = (std::filesystem::path(sdk::text(base)).parent_path() / name).string();
-      return files_table()->open(sdk::str(path), diag, out);
-    };
-    t.data = [](tn_file* f) -> const uint8_t* { return reinterpret_cast<const uint8_t*>(f->storage.data()); };
-    t.size_bytes = [](tn_file* f) { return f->size; };
-    t.path = [](tn_file* f) { return sdk::str(f->path); };
-    t.release = [](tn_file* f) {
-      if (--f->uses == 0) delete f;
-    };
-    t.create = [](tn_str path, const tn_diag*, tn_writer** out) -> tn_status {
-      *out = new tn_writer{sdk::text(path), {}};
-      return TN_OK;
-    };
-    t.write = [](tn_writer* w, const void* data, uint64_t bytes) -> tn_status {
-      w->bytes.append(static_cast<const char*>(data), bytes);
-      return TN_OK;
-    };
-    t.close = [](tn_writer* w, int keep, const tn_diag*) -> tn_status {
-      if (keep) std::ofstream(w->path, std::ios::binary).write(w->bytes.data(), static_cast<std::streamsize>(w->bytes.size()));
-      delete w;
-      return TN_OK;
+    t.text = [](tn_graph* g, tn_dim d) -> tn_str {
+      return sdk::str(FakeGraph::of(g).dim_names.at(static_cast<size_t>(-2 - d)));
     };
     return t;
   }();
@@ -452,31 +412,5 @@ inline const tn_host* fake_host() {
   }();
   return &host;
 }
-
-/// A folder of its own that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    static int number = 0;
-    path_ = std::filesystem::temp_directory_path() / ("tenon-onnx-test-" + std::to_string(::getpid()) + "-" + std::to_string(number++));
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string write(const std::string& name, const std::string& bytes) const {
-    const std::string p = (path_ / name).string();
-    std::filesystem::remove(p);  // writing over a file makes some file systems wait for the disk
-    std::ofstream(p, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return p;
-  }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace tenon::onnx::testing

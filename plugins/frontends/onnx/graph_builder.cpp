@@ -30,10 +30,15 @@ std::string prefixed(const std::string& prefix, std::string_view name) {
 }  // namespace
 
 GraphBuilder::GraphBuilder(ModelMessage& model, const BuilderServices& services)
-    : model_(model), s_(services), types_(services.symbols, services.graph), constants_(services.files, services.file, services.edit_api, services.edit) {
+    : model_(model),
+      s_(services),
+      types_(services.symbols, services.graph),
+      constants_(services.files, services.file, services.edit_api, services.edit) {
   for (const auto& f : model_.functions)
     if (!functions_.emplace(function_key(f->domain, f->name, f->overload), f.get()).second)
-      throw Failure(TN_ERR_INVALID, "the model defines function " + quoted(f->name) + " of domain " + quoted(f->domain) + " twice; two definitions need different overloads");
+      throw Failure(TN_ERR_INVALID, "the model defines function " + quoted(f->name) + " of domain " +
+                                        quoted(f->domain) +
+                                        " twice; two definitions need different overloads");
 }
 
 void GraphBuilder::build() {
@@ -49,7 +54,8 @@ std::string GraphBuilder::value_name(const Frame& frame, std::string_view name) 
   return renamed != frame.renamed.end() ? renamed->second : prefixed(frame.prefix, name);
 }
 
-// Names ---------------------------------------------------------------------------------------------------------
+// Names
+// ---------------------------------------------------------------------------------------------------------
 
 GraphBuilder::Slot* GraphBuilder::find(Frame& frame, std::string_view name) const {
   for (Frame* f = &frame; f; f = f->outer) {
@@ -61,7 +67,9 @@ GraphBuilder::Slot* GraphBuilder::find(Frame& frame, std::string_view name) cons
 void GraphBuilder::define(Frame& frame, std::string_view name, tn_value value, const char* what) {
   const auto [at, fresh] = frame.names.emplace(name, Slot{});
   if (!fresh)
-    throw Failure(TN_ERR_INVALID, std::string(what) + " " + quoted(name) + " has a name that is already taken; names must be unique, since the graph is in single static assignment (SSA) form");
+    throw Failure(TN_ERR_INVALID, std::string(what) + " " + quoted(name) +
+                                      " has a name that is already taken; names must be unique, since the "
+                                      "graph is in single static assignment (SSA) form");
   at->value = value;
   at->made = true;
 }
@@ -73,19 +81,29 @@ void GraphBuilder::declare_results(Frame& frame) {
       if (name.empty()) continue;
       const auto [at, fresh] = frame.names.emplace(name, Slot{TN_NONE, i, false});
       if (fresh) continue;
-      const std::string other = at->node == UINT32_MAX ? "a graph input or initializer" : label(block.nodes[at->node], block);
-      throw Failure(TN_ERR_INVALID, "it writes " + quoted(name) + ", which " + other + " writes already; every value has one producer in an ONNX graph (single static assignment, SSA): rename one of the two",
+      const std::string other =
+          at->node == UINT32_MAX ? "a graph input or initializer" : label(block.nodes[at->node], block);
+      throw Failure(TN_ERR_INVALID,
+                    "it writes " + quoted(name) + ", which " + other +
+                        " writes already; every value has one producer in an ONNX graph (single static "
+                        "assignment, SSA): rename one of the two",
                     place(frame, block.nodes[i]));
     }
   }
 }
 
 void GraphBuilder::undefined(const Frame& frame, const NodeMessage* node, std::string_view name) const {
-  if (!node) throw Failure(TN_ERR_INVALID, "the output " + quoted(name) + " is made by no node, and is no input or initializer");
-  throw Failure(TN_ERR_INVALID, "it reads " + quoted(name) + ", which nothing defines: no node makes it, and it is no graph input or initializer", place(frame, *node));
+  if (!node)
+    throw Failure(TN_ERR_INVALID,
+                  "the output " + quoted(name) + " is made by no node, and is no input or initializer");
+  throw Failure(TN_ERR_INVALID,
+                "it reads " + quoted(name) +
+                    ", which nothing defines: no node makes it, and it is no graph input or initializer",
+                place(frame, *node));
 }
 
-// Order ---------------------------------------------------------------------------------------------------------
+// Order
+// ---------------------------------------------------------------------------------------------------------
 
 bool GraphBuilder::ready(Frame& frame, const NodeMessage& node) const {
   bool all = true;
@@ -97,7 +115,11 @@ bool GraphBuilder::ready(Frame& frame, const NodeMessage& node) const {
     }
     const Slot* slot = frame.outer ? find(*frame.outer, name) : nullptr;
     if (!slot) undefined(frame, &node, name);
-    if (!slot->made) throw Failure(TN_ERR_INVALID, "it reads " + quoted(name) + ", which the node around it makes: the two wait for one another in a circle", place(frame, node));
+    if (!slot->made)
+      throw Failure(TN_ERR_INVALID,
+                    "it reads " + quoted(name) +
+                        ", which the node around it makes: the two wait for one another in a circle",
+                    place(frame, node));
   };
   for (std::string_view name : frame.block->inputs(node)) look(name);
   for (const auto& a : frame.block->attributes_of(node))
@@ -106,10 +128,13 @@ bool GraphBuilder::ready(Frame& frame, const NodeMessage& node) const {
   return all;
 }
 
-// Kahn's algorithm over the nodes not made yet, the lowest number first, so that a sorted rest keeps its order.
+// Kahn's algorithm over the nodes not made yet, the lowest number first, so that a sorted rest keeps its
+// order.
 void GraphBuilder::sort_rest(Frame& frame) {
   const Block& block = *frame.block;
-  if (!frame.order.empty()) throw Failure(TN_ERR_INTERNAL, "a sorted graph is not in order", place(frame, block.nodes[frame.order[frame.next]]));
+  if (!frame.order.empty())
+    throw Failure(TN_ERR_INTERNAL, "a sorted graph is not in order",
+                  place(frame, block.nodes[frame.order[frame.next]]));
   const auto count = static_cast<uint32_t>(block.nodes.size()), first = static_cast<uint32_t>(frame.next);
   std::vector<uint32_t> waits(count, 0);
   std::vector<std::vector<uint32_t>> users(count);
@@ -123,7 +148,8 @@ void GraphBuilder::sort_rest(Frame& frame) {
       if (a.graph)
         for (std::string_view name : a.graph->captures) look(name);
   };
-  for (uint32_t i = first; i < count; ++i) each_producer(i, [&](uint32_t producer) { users[producer].push_back(i), ++waits[i]; });
+  for (uint32_t i = first; i < count; ++i)
+    each_producer(i, [&](uint32_t producer) { users[producer].push_back(i), ++waits[i]; });
   std::vector<uint32_t> heap;
   for (uint32_t i = first; i < count; ++i)
     if (waits[i] == 0) heap.push_back(i);  // ascending is a valid min-heap
@@ -136,7 +162,8 @@ void GraphBuilder::sort_rest(Frame& frame) {
     heap.pop_back();
     frame.order[done++] = i;
     for (uint32_t user : users[i])
-      if (--waits[user] == 0) heap.push_back(user), std::push_heap(heap.begin(), heap.end(), std::greater<>());
+      if (--waits[user] == 0)
+        heap.push_back(user), std::push_heap(heap.begin(), heap.end(), std::greater<>());
   }
   if (done == count) return;
   // Walking from any node left to a producer that is left must come back to a node seen before.
@@ -148,7 +175,9 @@ void GraphBuilder::sort_rest(Frame& frame) {
     seen[at] = true;
     walked.push_back(at);
     uint32_t producer = at;
-    each_producer(at, [&](uint32_t p) { if (waits[p] != 0 || p == at) producer = p; });
+    each_producer(at, [&](uint32_t p) {
+      if (waits[p] != 0 || p == at) producer = p;
+    });
     at = producer;
   }
   std::string circle = label(block.nodes[at], block);
@@ -156,10 +185,14 @@ void GraphBuilder::sort_rest(Frame& frame) {
   for (size_t i = walked.size(); i-- > 0 && walked[i] != at;)
     if (++shown <= 8) circle += " -> " + label(block.nodes[walked[i]], block);
   if (shown > 8) circle += format(" -> ... %zu more", shown - 8);
-  throw Failure(TN_ERR_INVALID, "nodes wait for one another in a circle (a cycle): " + circle + " -> " + label(block.nodes[at], block), place(frame, block.nodes[at]));
+  throw Failure(
+      TN_ERR_INVALID,
+      "nodes wait for one another in a circle (a cycle): " + circle + " -> " + label(block.nodes[at], block),
+      place(frame, block.nodes[at]));
 }
 
-// Frames --------------------------------------------------------------------------------------------------------
+// Frames
+// --------------------------------------------------------------------------------------------------------
 
 void GraphBuilder::push_main() {
   auto frame = std::make_unique<Frame>();
@@ -167,14 +200,18 @@ void GraphBuilder::push_main() {
   frame->block = &frame->graph->block;
   frame->opsets = &model_.opsets;
   frame->region = s_.graph_api->main_region;
-  frame->names.reserve(frame->block->nodes.size() + frame->graph->initializers.size() + frame->graph->inputs.size());
+  frame->names.reserve(frame->block->nodes.size() + frame->graph->initializers.size() +
+                       frame->graph->inputs.size());
   declare_inputs_and_constants(*frame);
   declare_results(*frame);
   stack_.push_back(std::move(frame));
 }
 
 void GraphBuilder::push_subgraph(Frame& parent, std::string_view attribute, const GraphMessage& graph) {
-  if (stack_.size() >= deepest_frames) throw Failure(TN_ERR_LIMIT, format("subgraphs and functions are nested more than %zu deep", deepest_frames), place(parent, *parent.current));
+  if (stack_.size() >= deepest_frames)
+    throw Failure(TN_ERR_LIMIT,
+                  format("subgraphs and functions are nested more than %zu deep", deepest_frames),
+                  place(parent, *parent.current));
   auto frame = std::make_unique<Frame>();
   frame->graph = &graph;
   frame->block = &graph.block;
@@ -182,29 +219,44 @@ void GraphBuilder::push_subgraph(Frame& parent, std::string_view attribute, cons
   frame->opsets = parent.opsets;
   frame->bindings = parent.bindings;
   frame->prefix = parent.prefix;
-  sdk::check(s_.edit_api->create_region(s_.edit, parent.current_node, str(attribute), &frame->region), "creating a region");
+  sdk::check(s_.edit_api->create_region(s_.edit, parent.current_node, str(attribute), &frame->region),
+             "creating a region");
   declare_inputs_and_constants(*frame);
   declare_results(*frame);
   stack_.push_back(std::move(frame));
 }
 
-void GraphBuilder::circular_call(const Frame& caller, const NodeMessage& node, const FunctionMessage& function) const {
+void GraphBuilder::circular_call(const Frame& caller, const NodeMessage& node,
+                                 const FunctionMessage& function) const {
   std::string circle;
   bool inside = false;
   for (const auto& f : stack_) {
     inside = inside || f->function == &function;
     if (inside && f->function) circle += std::string(f->function->name) + " -> ";
   }
-  throw Failure(TN_ERR_INVALID, "functions call each other in a circle (recursion): " + circle + std::string(function.name) + "; ONNX functions cannot be recursive", place(caller, node));
+  throw Failure(TN_ERR_INVALID,
+                "functions call each other in a circle (recursion): " + circle + std::string(function.name) +
+                    "; ONNX functions cannot be recursive",
+                place(caller, node));
 }
 
 void GraphBuilder::push_function(Frame& caller, const NodeMessage& node, FunctionMessage& function) {
   if (function.active) circular_call(caller, node, function);
-  if (++calls_made_ > most_calls) throw Failure(TN_ERR_LIMIT, format("inlining the model's functions takes more than %llu calls", static_cast<unsigned long long>(most_calls)), place(caller, node));
-  if (stack_.size() >= deepest_frames) throw Failure(TN_ERR_LIMIT, format("subgraphs and functions are nested more than %zu deep", deepest_frames), place(caller, node));
+  if (++calls_made_ > most_calls)
+    throw Failure(TN_ERR_LIMIT,
+                  format("inlining the model's functions takes more than %llu calls",
+                         static_cast<unsigned long long>(most_calls)),
+                  place(caller, node));
+  if (stack_.size() >= deepest_frames)
+    throw Failure(TN_ERR_LIMIT,
+                  format("subgraphs and functions are nested more than %zu deep", deepest_frames),
+                  place(caller, node));
   if (node.input_count > function.inputs.size() || node.output_count > function.outputs.size())
-    throw Failure(TN_ERR_INVALID, format("it passes %u inputs and takes %u outputs, but function '%.*s' has %zu and %zu", node.input_count, node.output_count,
-                                         static_cast<int>(function.name.size()), function.name.data(), function.inputs.size(), function.outputs.size()), place(caller, node));
+    throw Failure(TN_ERR_INVALID,
+                  format("it passes %u inputs and takes %u outputs, but function '%.*s' has %zu and %zu",
+                         node.input_count, node.output_count, static_cast<int>(function.name.size()),
+                         function.name.data(), function.inputs.size(), function.outputs.size()),
+                  place(caller, node));
   auto frame = std::make_unique<Frame>();
   frame->function = &function;
   frame->block = &function.block;
@@ -212,7 +264,8 @@ void GraphBuilder::push_function(Frame& caller, const NodeMessage& node, Functio
   frame->region = caller.region;
   const std::string wanted = prefixed(caller.prefix, node.name.empty() ? node.op_type : node.name);
   frame->prefix = wanted + "/";
-  for (uint64_t n = 1; !prefixes_.insert(frame->prefix).second; ++n) frame->prefix = wanted + "_" + std::to_string(n) + "/";
+  for (uint64_t n = 1; !prefixes_.insert(frame->prefix).second; ++n)
+    frame->prefix = wanted + "_" + std::to_string(n) + "/";
 
   auto bindings = std::make_shared<Bindings>();
   for (const auto& a : function.defaults) (*bindings)[a.name] = &a;
@@ -270,14 +323,17 @@ void GraphBuilder::finish(Frame& frame) {
   for (const auto& v : frame.graph->outputs) {
     const Slot* slot = find(frame, v.name);
     if (!slot || !slot->made || slot->value == TN_NONE) undefined(frame, nullptr, v.name);
-    if (!frame.outer && !seen.insert(v.name).second) throw Failure(TN_ERR_INVALID, "the graph lists output " + quoted(v.name) + " twice");
+    if (!frame.outer && !seen.insert(v.name).second)
+      throw Failure(TN_ERR_INVALID, "the graph lists output " + quoted(v.name) + " twice");
     outputs.push_back(slot->value);
   }
   const auto count = static_cast<uint32_t>(outputs.size());
-  sdk::check(s_.edit_api->region_outputs(s_.edit, frame.region, outputs.data(), count), "setting the outputs of a graph");
+  sdk::check(s_.edit_api->region_outputs(s_.edit, frame.region, outputs.data(), count),
+             "setting the outputs of a graph");
   if (!frame.outer) {
     for (uint32_t i = 0; i < count; ++i)
-      sdk::check(s_.edit_api->region_output_name(s_.edit, frame.region, i, str(frame.graph->outputs[i].name)), "naming an output");
+      sdk::check(s_.edit_api->region_output_name(s_.edit, frame.region, i, str(frame.graph->outputs[i].name)),
+                 "naming an output");
   }
   stack_.pop_back();
 }
@@ -288,7 +344,10 @@ void GraphBuilder::finish_function(Frame& frame, Frame& caller) {
   for (size_t i = 0; i < caller.current->output_count; ++i) {
     const Slot* slot = frame.names.find(function.outputs[i]);
     if (!slot || !slot->made)
-      throw Failure(TN_ERR_INVALID, "function " + quoted(function.name) + " does not make its output " + quoted(function.outputs[i]), place(caller, *caller.current));
+      throw Failure(
+          TN_ERR_INVALID,
+          "function " + quoted(function.name) + " does not make its output " + quoted(function.outputs[i]),
+          place(caller, *caller.current));
     results.push_back(slot->value);
   }
   function.active = false;

@@ -1,7 +1,7 @@
 // Builds the graph from a decoded model: names to values, subgraphs to regions, local functions inlined.
 //
-// A stack of frames, one for each graph, subgraph or function body being built, replaces recursion: its depth is
-// bounded, and neither a long chain nor nested calls can overflow the machine's stack.
+// A stack of frames, one for each graph, subgraph or function body being built, replaces recursion: its depth
+// is bounded, and neither a long chain nor nested calls can overflow the machine's stack.
 #pragma once
 #include <memory>
 #include <string>
@@ -43,7 +43,8 @@ class GraphBuilder {
     bool made = false;
   };
   using Names = NameMap<Slot>;
-  using Bindings = std::unordered_map<std::string_view, const AttributeMessage*>;  // attributes of a function's call
+  using Bindings =
+      std::unordered_map<std::string_view, const AttributeMessage*>;  // attributes of a function's call
 
   struct Frame {
     const Block* block = nullptr;
@@ -53,8 +54,9 @@ class GraphBuilder {
     tn_region region = 0;
     const Opsets* opsets = nullptr;
     std::shared_ptr<const Bindings> bindings;
-    std::string prefix;                                        // of names inside inlined functions
-    std::unordered_map<std::string_view, std::string> renamed; // results of functions have the caller's names
+    std::string prefix;  // of names inside inlined functions
+    std::unordered_map<std::string_view, std::string>
+        renamed;  // results of functions have the caller's names
     Names names;
     std::vector<uint32_t> order;  // empty: as in the file
     size_t next = 0;
@@ -91,7 +93,8 @@ class GraphBuilder {
   std::string value_name(const Frame& frame, std::string_view name) const;
   std::string place(const Frame& frame, const NodeMessage& node) const;
   [[noreturn]] void undefined(const Frame& frame, const NodeMessage* node, std::string_view name) const;
-  [[noreturn]] void circular_call(const Frame& caller, const NodeMessage& node, const FunctionMessage& function) const;
+  [[noreturn]] void circular_call(const Frame& caller, const NodeMessage& node,
+                                  const FunctionMessage& function) const;
   const char* file_start() const { return reinterpret_cast<const char*>(s_.files->data(s_.file)); }
 
   ModelMessage& model_;

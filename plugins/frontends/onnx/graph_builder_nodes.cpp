@@ -17,23 +17,31 @@ std::string quoted(std::string_view s) { return "'" + std::string(s) + "'"; }
 void GraphBuilder::declare_inputs_and_constants(Frame& frame) {
   const GraphMessage& graph = *frame.graph;
   const bool main = frame.outer == nullptr;
-  // Before IR version 4 every initializer had to be listed as an input too; since then such a listing makes it a
-  // default that the caller may override.
+  // Before IR version 4 every initializer had to be listed as an input too; since then such a listing makes
+  // it a default that the caller may override.
   const bool overridable = model_.ir_version >= 4;
   std::unordered_map<std::string_view, size_t> initializers;
-  for (size_t i = 0; i < graph.initializer_names.size(); ++i) initializers.emplace(graph.initializer_names[i], i);
+  for (size_t i = 0; i < graph.initializer_names.size(); ++i)
+    initializers.emplace(graph.initializer_names[i], i);
   std::unordered_map<std::string_view, tn_value> defaulted;
   for (const auto& input : graph.inputs) {
     if (input.name.empty()) throw Failure(TN_ERR_INVALID, "a graph input has no name");
     const bool initialised = initializers.count(input.name) != 0;
     if (initialised && !overridable) continue;
-    if (initialised && !main) throw Failure(TN_ERR_UNSUPPORTED, "input " + quoted(input.name) + " of a subgraph is an initializer too; only inputs of the model can have defaults", "graph " + std::string(graph.name));
+    if (initialised && !main)
+      throw Failure(TN_ERR_UNSUPPORTED,
+                    "input " + quoted(input.name) +
+                        " of a subgraph is an initializer too; only inputs of the model can have defaults",
+                    "graph " + std::string(graph.name));
     TypeReader::Type type;
     if (!input.type.empty()) type = types_.read(Reader(input.type, file_start()), std::string(input.name));
     // What a subgraph says of its inputs' shapes is often stale; the node that runs it knows better.
     const tn_type unranked = type.unranked();
     tn_value v = TN_NONE;
-    sdk::check(s_.edit_api->region_input(s_.edit, frame.region, str(main ? std::string(input.name) : value_name(frame, input.name)), main ? type.get() : &unranked, &v), "creating an input");
+    sdk::check(s_.edit_api->region_input(s_.edit, frame.region,
+                                         str(main ? std::string(input.name) : value_name(frame, input.name)),
+                                         main ? type.get() : &unranked, &v),
+               "creating an input");
     define(frame, input.name, v, "input");
     if (initialised) defaulted.emplace(input.name, v);
   }
@@ -45,7 +53,8 @@ void GraphBuilder::declare_inputs_and_constants(Frame& frame) {
       define(frame, tensor.name, constants_.make(tensor, value_name(frame, tensor.name)), "initializer");
       continue;
     }
-    if (input->second == TN_NONE) throw Failure(TN_ERR_INVALID, "initializer " + quoted(tensor.name) + " is given twice");
+    if (input->second == TN_NONE)
+      throw Failure(TN_ERR_INVALID, "initializer " + quoted(tensor.name) + " is given twice");
     const tn_value v = constants_.make(tensor, std::string(tensor.name) + ".default");
     sdk::check(s_.edit_api->input_default(s_.edit, input->second, v), "giving an input its default");
     input->second = TN_NONE;
@@ -53,13 +62,17 @@ void GraphBuilder::declare_inputs_and_constants(Frame& frame) {
   for (Bytes bytes : graph.sparse_initializers) {
     SparseMessage sparse = read_sparse_tensor(Reader(bytes, file_start()));
     if (sparse.values.name.empty()) throw Failure(TN_ERR_INVALID, "a sparse initializer has no name");
-    define(frame, sparse.values.name, constants_.make(std::move(sparse.dense), value_name(frame, sparse.values.name)), "sparse initializer");
+    define(frame, sparse.values.name,
+           constants_.make(std::move(sparse.dense), value_name(frame, sparse.values.name)),
+           "sparse initializer");
   }
 }
 
 const AttributeMessage* GraphBuilder::resolve(const Frame& frame, const AttributeMessage& a) const {
   if (a.reference.empty()) return &a;
-  if (!frame.bindings) throw Failure(TN_ERR_INVALID, "attribute " + quoted(a.name) + " refers to " + quoted(a.reference) + " of a function, but is not inside one");
+  if (!frame.bindings)
+    throw Failure(TN_ERR_INVALID, "attribute " + quoted(a.name) + " refers to " + quoted(a.reference) +
+                                      " of a function, but is not inside one");
   const auto bound = frame.bindings->find(a.reference);
   return bound == frame.bindings->end() ? nullptr : bound->second;
 }
@@ -77,12 +90,16 @@ int64_t GraphBuilder::opset_of(const Frame& frame, const NodeMessage& node) cons
   if (own != frame.opsets->end()) return own->second;
   const auto models = model_.opsets.find(node.domain);
   if (models != model_.opsets.end()) return models->second;
-  throw Failure(TN_ERR_INVALID, "it uses operator " + quoted(node.op_type) + " of domain " + quoted(node.domain.empty() ? "ai.onnx" : node.domain) +
-                                    ", of which the model imports no version; expected an entry in opset_import", place(frame, node));
+  throw Failure(TN_ERR_INVALID,
+                "it uses operator " + quoted(node.op_type) + " of domain " +
+                    quoted(node.domain.empty() ? "ai.onnx" : node.domain) +
+                    ", of which the model imports no version; expected an entry in opset_import",
+                place(frame, node));
 }
 
 tn_sym GraphBuilder::op_symbol(const NodeMessage& node) {
-  if (!node.domain.empty()) return s_.graph_api->symbol(str(std::string(node.domain) + "::" + std::string(node.op_type)));
+  if (!node.domain.empty())
+    return s_.graph_api->symbol(str(std::string(node.domain) + "::" + std::string(node.op_type)));
   const auto [at, fresh] = default_symbols_.emplace(node.op_type, 0);
   if (fresh) at->second = s_.graph_api->symbol(str(node.op_type));
   return at->second;
@@ -90,7 +107,10 @@ tn_sym GraphBuilder::op_symbol(const NodeMessage& node) {
 
 void GraphBuilder::process(Frame& frame, const NodeMessage& node) {
   if (++nodes_made_ > most_nodes)
-    throw Failure(TN_ERR_LIMIT, format("the model has more than %llu nodes once its functions are inlined", static_cast<unsigned long long>(most_nodes)), place(frame, node));
+    throw Failure(TN_ERR_LIMIT,
+                  format("the model has more than %llu nodes once its functions are inlined",
+                         static_cast<unsigned long long>(most_nodes)),
+                  place(frame, node));
   frame.current = &node;
   if (FunctionMessage* function = find_function(node)) return push_function(frame, node, *function);
   if (node.op_type == "Constant" && node.domain.empty() && make_constant_node(frame, node)) return;
@@ -104,23 +124,34 @@ bool GraphBuilder::make_constant_node(Frame& frame, const NodeMessage& node) {
   for (const auto& a : frame.block->attributes_of(node)) {
     const AttributeMessage* bound = resolve(frame, a);
     if (!bound) continue;
-    if (value) throw Failure(TN_ERR_INVALID, "a Constant node must have exactly one value attribute, found " + quoted(value->name) + " and " + quoted(a.name), where);
+    if (value)
+      throw Failure(TN_ERR_INVALID,
+                    "a Constant node must have exactly one value attribute, found " + quoted(value->name) +
+                        " and " + quoted(a.name),
+                    where);
     value = bound;
   }
-  if (!value) throw Failure(TN_ERR_INVALID, "a Constant node must have exactly one value attribute, found none", where);
-  if (outputs.size() != 1 || outputs[0].empty()) throw Failure(TN_ERR_INVALID, "a Constant node must have one output", where);
+  if (!value)
+    throw Failure(TN_ERR_INVALID, "a Constant node must have exactly one value attribute, found none", where);
+  if (outputs.size() != 1 || outputs[0].empty())
+    throw Failure(TN_ERR_INVALID, "a Constant node must have one output", where);
   const std::string name = value_name(frame, outputs[0]);
   tn_value v = TN_NONE;
   if (value->type == attribute_type::tensor) {
     Reader m(value->message, file_start());
     while (m.next()) {
-      if (m.field() == attribute_field::t) v = constants_.make(read_tensor(m.message(), name), name);
-      else m.skip();
+      if (m.field() == attribute_field::t)
+        v = constants_.make(read_tensor(m.message(), name), name);
+      else
+        m.skip();
     }
-    if (v == TN_NONE) throw Failure(TN_ERR_INVALID, "attribute " + quoted(value->name) + " says it holds a tensor, but has none", where);
+    if (v == TN_NONE)
+      throw Failure(TN_ERR_INVALID,
+                    "attribute " + quoted(value->name) + " says it holds a tensor, but has none", where);
   } else {
     attributes_.clear();
-    v = constants_.make(attributes_.scalar_or_list(attributes_.decode(*value, 0, file_start(), types_, where)), name);
+    v = constants_.make(
+        attributes_.scalar_or_list(attributes_.decode(*value, 0, file_start(), types_, where)), name);
   }
   define_results(frame, node, &v);
   return true;
@@ -132,44 +163,61 @@ void GraphBuilder::make_node(Frame& frame, const NodeMessage& node) {
   inputs_.clear();
   output_names_.clear();
   long_names_.clear();
-  for (std::string_view name : frame.block->inputs(node)) inputs_.push_back(name.empty() ? TN_NONE : find(frame, name)->value);
+  for (std::string_view name : frame.block->inputs(node))
+    inputs_.push_back(name.empty() ? TN_NONE : find(frame, name)->value);
   while (!inputs_.empty() && inputs_.back() == TN_NONE) inputs_.pop_back();
   for (const auto& a : frame.block->attributes_of(node)) {
     const AttributeMessage* bound = resolve(frame, a);
     if (!bound) continue;  // an attribute of the function that the call leaves out, so it is left out here
     if (bound->type == attribute_type::graph) {
-      if (!bound->graph || bound != &a) throw Failure(TN_ERR_UNSUPPORTED, "attribute " + quoted(a.name) + " hands a graph to a function, which is not supported", place(frame, node));
+      if (!bound->graph || bound != &a)
+        throw Failure(TN_ERR_UNSUPPORTED,
+                      "attribute " + quoted(a.name) + " hands a graph to a function, which is not supported",
+                      place(frame, node));
       frame.pending.emplace_back(a.name, bound->graph);
       continue;
     }
-    attrs_.push_back(attributes_.decode(*bound, s_.graph_api->symbol(str(a.name)), file_start(), types_, place(frame, node)));
+    attrs_.push_back(attributes_.decode(*bound, s_.graph_api->symbol(str(a.name)), file_start(), types_,
+                                        place(frame, node)));
   }
   const auto results = frame.block->outputs(node);
   long_names_.reserve(results.size() + 1);
   const bool verbatim = frame.prefix.empty();
   for (std::string_view name : results) {
-    if (name.empty()) output_names_.push_back({nullptr, 0});
-    else if (verbatim) output_names_.push_back(str(name));
-    else output_names_.push_back(str(long_names_.emplace_back(value_name(frame, name))));
+    if (name.empty())
+      output_names_.push_back({nullptr, 0});
+    else if (verbatim)
+      output_names_.push_back(str(name));
+    else
+      output_names_.push_back(str(long_names_.emplace_back(value_name(frame, name))));
   }
   tn_node_desc d{};
   d.size = sizeof d;
   d.op = op_symbol(node);
   const int64_t version = opset_of(frame, node);
-  if (version < 1 || version > INT32_MAX) throw Failure(TN_ERR_INVALID, format("its domain is imported in version %lld", static_cast<long long>(version)), place(frame, node));
+  if (version < 1 || version > INT32_MAX)
+    throw Failure(TN_ERR_INVALID,
+                  format("its domain is imported in version %lld", static_cast<long long>(version)),
+                  place(frame, node));
   if (node.domain.empty() && (version < oldest_opset || version > newest_opset))
-    throw Failure(TN_ERR_UNSUPPORTED, format("it is written in opset %lld of ai.onnx; supported are %d to %d", static_cast<long long>(version), oldest_opset, newest_opset), place(frame, node));
+    throw Failure(TN_ERR_UNSUPPORTED,
+                  format("it is written in opset %lld of ai.onnx; supported are %d to %d",
+                         static_cast<long long>(version), oldest_opset, newest_opset),
+                  place(frame, node));
   d.op_version = static_cast<int32_t>(version);
   d.region = frame.region;
   d.before = TN_NONE;
-  d.name = verbatim || node.name.empty() ? str(node.name) : str(long_names_.emplace_back(frame.prefix + std::string(node.name)));
+  d.name = verbatim || node.name.empty()
+               ? str(node.name)
+               : str(long_names_.emplace_back(frame.prefix + std::string(node.name)));
   d.inputs = inputs_.data();
   d.input_count = static_cast<uint32_t>(inputs_.size());
   d.attrs = attrs_.data();
   d.attr_count = static_cast<uint32_t>(attrs_.size());
   d.output_names = output_names_.data();
   d.output_count = static_cast<uint32_t>(output_names_.size());
-  sdk::check(s_.edit_api->create_node(s_.edit, &d, &frame.current_node), ("creating " + place(frame, node)).c_str());
+  sdk::check(s_.edit_api->create_node(s_.edit, &d, &frame.current_node),
+             ("creating " + place(frame, node)).c_str());
   if (s_.registry && !s_.registry->find(s_.host, d.op)) hint_types(frame, node);
 }
 
@@ -183,8 +231,8 @@ void GraphBuilder::define_results(Frame& frame, const NodeMessage& node, const t
   }
 }
 
-// Of operators nobody knows, the types written in the model are the only ones there are. All others are inferred:
-// value_info is often stale.
+// Of operators nobody knows, the types written in the model are the only ones there are. All others are
+// inferred: value_info is often stale.
 void GraphBuilder::hint_types(Frame& frame, const NodeMessage& node) {
   if (!frame.graph) return;
   const auto [at, fresh] = value_types_.try_emplace(frame.graph);
@@ -201,7 +249,8 @@ void GraphBuilder::hint_types(Frame& frame, const NodeMessage& node) {
     const auto type = at->second.find(names[i]);
     if (type == at->second.end() || type->second.empty() || results[i] == TN_NONE) continue;
     auto read = types_.read(Reader(type->second, file_start()), std::string(names[i]));
-    if (read.type.kind != TN_KIND_NONE) sdk::check(s_.edit_api->set_type(s_.edit, results[i], read.get()), "setting a declared type");
+    if (read.type.kind != TN_KIND_NONE)
+      sdk::check(s_.edit_api->set_type(s_.edit, results[i], read.get()), "setting a declared type");
   }
 }
 

@@ -1,5 +1,5 @@
-// The model's messages decoded into flat arrays: names, nodes and attributes, all borrowed from the mapped file.
-// Tensors and types stay undecoded (Bytes) until they are needed.
+// The model's messages decoded into flat arrays: names, nodes and attributes, all borrowed from the mapped
+// file. Tensors and types stay undecoded (Bytes) until they are needed.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -37,9 +37,15 @@ struct Block {
   std::vector<AttributeMessage> attributes;
   std::vector<std::unique_ptr<GraphMessage>> subgraphs;
 
-  sdk::Span<const std::string_view> inputs(const NodeMessage& n) const { return {names.data() + n.first_input, n.input_count}; }
-  sdk::Span<const std::string_view> outputs(const NodeMessage& n) const { return {names.data() + n.first_output, n.output_count}; }
-  sdk::Span<const AttributeMessage> attributes_of(const NodeMessage& n) const { return {attributes.data() + n.first_attribute, n.attribute_count}; }
+  sdk::Span<const std::string_view> inputs(const NodeMessage& n) const {
+    return {names.data() + n.first_input, n.input_count};
+  }
+  sdk::Span<const std::string_view> outputs(const NodeMessage& n) const {
+    return {names.data() + n.first_output, n.output_count};
+  }
+  sdk::Span<const AttributeMessage> attributes_of(const NodeMessage& n) const {
+    return {attributes.data() + n.first_attribute, n.attribute_count};
+  }
 };
 
 struct ValueInfoMessage {
@@ -78,7 +84,9 @@ struct ModelMessage {
 };
 
 /// "ai.onnx" is another name of the default domain.
-inline std::string_view canonical_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
+inline std::string_view canonical_domain(std::string_view domain) {
+  return domain == "ai.onnx" ? std::string_view() : domain;
+}
 
 ModelMessage decode_model(Bytes file);
 

@@ -24,7 +24,8 @@ class NameMap {
     for (size_t at = hash & mask_;; at = (at + 1) & mask_) {
       const uint64_t slot = slots_[at];
       if (slot == 0) return nullptr;
-      if (slot >> 32 == hash >> 32 && entries_[index_of(slot)].first == name) return &entries_[index_of(slot)].second;
+      if (slot >> 32 == hash >> 32 && entries_[index_of(slot)].first == name)
+        return &entries_[index_of(slot)].second;
     }
   }
   /// The value of the name and true; the one that is there already and false.
@@ -34,7 +35,8 @@ class NameMap {
     size_t at = hash & mask_;
     for (; slots_[at] != 0; at = (at + 1) & mask_) {
       const uint64_t slot = slots_[at];
-      if (slot >> 32 == hash >> 32 && entries_[index_of(slot)].first == name) return {&entries_[index_of(slot)].second, false};
+      if (slot >> 32 == hash >> 32 && entries_[index_of(slot)].first == name)
+        return {&entries_[index_of(slot)].second, false};
     }
     entries_.emplace_back(name, std::move(value));
     slots_[at] = (hash & 0xffffffff00000000u) | entries_.size();

@@ -62,13 +62,17 @@ uint64_t varint_bytes(uint64_t v) {
 /// Everything of the model but its graph.
 std::string model_head(const ExportModel& m) {
   const sdk::GraphView& g = m.graph();
-  const auto metadata = [&](const std::string& key) { return sdk::view(g.api()->metadata(g.raw(), sdk::str(key))); };
+  const auto metadata = [&](const std::string& key) {
+    return sdk::view(g.api()->metadata(g.raw(), sdk::str(key)));
+  };
   std::string out;
   put_int(out, model_field::ir_version, std::max(ir_version_of(m.opset), m.has_functions ? 8 : 0));
   put_bytes(out, model_field::producer_name, "tenon");
   put_bytes(out, model_field::producer_version, TENON_PLUGIN_VERSION);
   if (!metadata("model_domain").empty()) put_bytes(out, model_field::domain, metadata("model_domain"));
-  if (!metadata("model_version").empty()) put_int(out, model_field::model_version, std::strtoll(sdk::text(sdk::str(metadata("model_version"))).c_str(), nullptr, 10));
+  if (!metadata("model_version").empty())
+    put_int(out, model_field::model_version,
+            std::strtoll(sdk::text(sdk::str(metadata("model_version"))).c_str(), nullptr, 10));
   if (!metadata("doc_string").empty()) put_bytes(out, model_field::doc_string, metadata("doc_string"));
   const auto put_opset = [&](std::string_view domain, int32_t version) {
     std::string entry;
@@ -106,7 +110,8 @@ std::string file_name(const std::string& path) {
 }
 
 /// Writes the external data file when there is one, and returns the initializers.
-std::vector<Weight> place_weights(const ExportModel& m, const tn_files_api* files, const std::string& path, bool external) {
+std::vector<Weight> place_weights(const ExportModel& m, const tn_files_api* files, const std::string& path,
+                                  bool external) {
   std::vector<Weight> weights;
   std::unique_ptr<Output> data;
   const std::string data_path = path + ".data", data_name = file_name(data_path);
@@ -120,7 +125,8 @@ std::vector<Weight> place_weights(const ExportModel& m, const tn_files_api* file
       continue;
     }
     if (!data) data = std::make_unique<Output>(files, data_path);
-    data->write(zeros.data(), (external_alignment - data->written() % external_alignment) % external_alignment);
+    data->write(zeros.data(),
+                (external_alignment - data->written() % external_alignment) % external_alignment);
     const ExternalPlace place{data_name, data->written()};
     data->write(t.data, t.bytes);
     weights.push_back({t, tensor_head(i.name, t, &place), true});
@@ -138,7 +144,8 @@ void write_model(ExportModel& m, const tn_files_api* files, const std::string& p
   uint64_t graph_bytes = m.graph_nodes.size() + m.graph_values.size();
   for (const Weight& w : weights) graph_bytes += 1 + varint_bytes(w.message_bytes()) + w.message_bytes();
   if (head.size() + graph_bytes > largest_message_bytes)
-    throw Failure(TN_ERR_LIMIT, "the model without its weights is larger than 2 GiB, which no ONNX reader takes", path);
+    throw Failure(TN_ERR_LIMIT,
+                  "the model without its weights is larger than 2 GiB, which no ONNX reader takes", path);
   Output out(files, path);
   std::string small = head;
   put_length(small, model_field::graph, graph_bytes);
@@ -174,15 +181,23 @@ const tn_option_def* option_table() {
   return table;
 }
 
-tn_status write(void* instance, const tn_host*, tn_graph* graph, tn_str path, const tn_attr* options, uint32_t option_count, const tn_diag* diag) {
+tn_status write(void* instance, const tn_host*, tn_graph* graph, tn_str path, const tn_attr* options,
+                uint32_t option_count, const tn_diag* diag) {
   return sdk::guarded(diag, [&] {
     const auto& s = *static_cast<const sdk::Services*>(instance);
-    if (!s.files || !s.graph || !s.symbols) throw Failure(TN_ERR_UNSUPPORTED, "this host lacks a service that the ONNX exporter needs: files, graph and symbols are all required");
+    if (!s.files || !s.graph || !s.symbols)
+      throw Failure(TN_ERR_UNSUPPORTED,
+                    "this host lacks a service that the ONNX exporter needs: files, graph and symbols are "
+                    "all required");
     ExportOptions o;
     if (option_count > 0) o.opset = static_cast<int32_t>(options[0].u.i);
     if (option_count > 1) o.external = options[1].u.i != 0;
     if (o.opset != 0 && (o.opset < oldest_written || o.opset > newest_opset))
-      throw Failure(TN_ERR_INVALID, sdk::format("option opset is %d, expected %d to %d, or 0 for the lowest that holds the operators", o.opset, oldest_written, newest_opset), sdk::text(path));
+      throw Failure(
+          TN_ERR_INVALID,
+          sdk::format("option opset is %d, expected %d to %d, or 0 for the lowest that holds the operators",
+                      o.opset, oldest_written, newest_opset),
+          sdk::text(path));
     try {
       ExportModel m(s.graph, s.symbols, s.registry, s.host, graph, o);
       m.prepare();

@@ -25,7 +25,8 @@ const tn_registry_api* registry_table() {
       static tn_attr_def reduction{};
       if (defs.empty()) {
         reduction = {sdk::str("noop_with_empty_axes"), TN_ATTR_INT, 0, 1, 0, 0, 0, {}, nullptr};
-        for (const char* name : {"Relu", "Add", "Shape", "ReduceMean", "Gelu", "Swish", "Mul", "If", "Identity", "Clip", "tenon::FusedConv", "Conv", "Neg"}) {
+        for (const char* name : {"Relu", "Add", "Shape", "ReduceMean", "Gelu", "Swish", "Mul", "If",
+                                 "Identity", "Clip", "tenon::FusedConv", "Conv", "Neg"}) {
           tn_op_def d{};
           d.size = sizeof d;
           d.since_version = 28;
@@ -50,13 +51,15 @@ sdk::Services services() {
 // A graph put together by hand: what the frontend never makes.
 struct Built {
   FakeGraph graph;
-  tn_value input(std::string_view name, std::initializer_list<tn_dim> dims, tn_dtype dtype = TN_FLOAT32, tn_region region = 0) {
+  tn_value input(std::string_view name, std::initializer_list<tn_dim> dims, tn_dtype dtype = TN_FLOAT32,
+                 tn_region region = 0) {
     const tn_type t{TN_KIND_TENSOR, dtype, static_cast<int32_t>(dims.size()), 0, dims.begin()};
     tn_value v;
     edit_table()->region_input(graph.edit(), region, sdk::str(name), &t, &v);
     return v;
   }
-  tn_node node(std::string_view op, std::vector<tn_value> inputs, std::vector<std::string> outputs, tn_region region = 0, std::vector<tn_attr> attrs = {}, std::string_view name = {}) {
+  tn_node node(std::string_view op, std::vector<tn_value> inputs, std::vector<std::string> outputs,
+               tn_region region = 0, std::vector<tn_attr> attrs = {}, std::string_view name = {}) {
     std::vector<tn_str> names;
     for (const auto& o : outputs) names.push_back(sdk::str(o));
     tn_node_desc d{};
@@ -87,7 +90,9 @@ struct Built {
     edit_table()->create_region(graph.edit(), parent, sdk::str(name), &r);
     return r;
   }
-  void outputs(std::vector<tn_value> v, tn_region r = 0) { edit_table()->region_outputs(graph.edit(), r, v.data(), static_cast<uint32_t>(v.size())); }
+  void outputs(std::vector<tn_value> v, tn_region r = 0) {
+    edit_table()->region_outputs(graph.edit(), r, v.data(), static_cast<uint32_t>(v.size()));
+  }
 };
 
 struct Exported {
@@ -106,7 +111,8 @@ std::unique_ptr<Exported> write(FakeGraph& graph, int64_t opset = 0, int64_t ext
   options[0].kind = options[1].kind = TN_ATTR_INT;
   options[0].u.i = opset;
   options[1].u.i = external;
-  e->status = exporter_record()->write(&s, fake_host(), graph.handle(), sdk::str(path), options, 2, said.raw());
+  e->status =
+      exporter_record()->write(&s, fake_host(), graph.handle(), sdk::str(path), options, 2, said.raw());
   e->said = said.text();
   if (e->status != TN_OK) return e;
   std::ifstream in(path, std::ios::binary);
@@ -114,7 +120,8 @@ std::unique_ptr<Exported> write(FakeGraph& graph, int64_t opset = 0, int64_t ext
   all << in.rdbuf();
   e->bytes = all.str();
   e->model = decode_model({e->bytes.data(), e->bytes.size()});
-  const tn_status s2 = frontend_record()->load(&s, fake_host(), sdk::str(path), e->again.handle(), e->again.edit(), said.raw());
+  const tn_status s2 = frontend_record()->load(&s, fake_host(), sdk::str(path), e->again.handle(),
+                                               e->again.edit(), said.raw());
   INFO(said.text());
   REQUIRE(s2 == TN_OK);
   return e;
@@ -202,7 +209,9 @@ TEST_CASE("an asked-for opset is kept or refused by name") {
 TEST_CASE("fused nodes become local functions: one for equal bodies, with captures as inputs") {
   Built b;
   const tn_value x = b.input("x", {3});
-  const tn_value w1 = b.constant("w1", std::vector<float>(40, 1)), w2 = b.constant("w2", std::vector<float>(40, 2)), big = b.constant("big", std::vector<float>(40, 3));
+  const tn_value w1 = b.constant("w1", std::vector<float>(40, 1)),
+                 w2 = b.constant("w2", std::vector<float>(40, 2)),
+                 big = b.constant("big", std::vector<float>(40, 3));
   const auto fused = [&](tn_value in, tn_value w, const char* out, float factor, const char* inner_name) {
     const tn_node f = b.node("tenon::FusedConv", {in, w, TN_NONE}, {out}, 0, {}, out);
     const tn_region body = b.region(f, "body");
@@ -258,7 +267,8 @@ TEST_CASE("a fused node without a body is refused by name, an ONNX one is writte
 
 TEST_CASE("subgraphs keep what they read from outside, in the graph and in functions") {
   Built b;
-  const tn_value x = b.input("x", {3}), cond = b.input("cond", {}, TN_BOOL), w = b.constant("w", std::vector<float>(40, 1));
+  const tn_value x = b.input("x", {3}), cond = b.input("cond", {}, TN_BOOL),
+                 w = b.constant("w", std::vector<float>(40, 1));
   const auto branch = [&](tn_node owner, const char* name, tn_value read, bool compute) {
     const tn_region r = b.region(owner, name);
     b.outputs({compute ? b.result(b.node("Add", {read, w}, {"t"}, r)) : read}, r);

@@ -36,7 +36,8 @@ tn_status load(std::string& bytes) {
   services.files = memory_files();
   FakeGraph graph;
   sdk::DiagBuffer said;
-  const tn_status s = frontend_record()->load(&services, fake_host(), sdk::str("m.onnx"), graph.handle(), graph.edit(), said.raw());
+  const tn_status s = frontend_record()->load(&services, fake_host(), sdk::str("m.onnx"), graph.handle(),
+                                              graph.edit(), said.raw());
   if (s != TN_OK && said.text().empty()) FAIL("a failure without a message");
   if (s == TN_ERR_INTERNAL) FAIL("an internal error: " << said.text());
   return s;
@@ -79,7 +80,13 @@ TEST_CASE("models with flipped bytes never crash the loader") {
 }
 
 TEST_CASE("small hand-made models with every feature survive flipped bytes") {
-  const std::string branch = graph({{node("F", {"x"}, {"t"}, {int_attribute("k", 3)}, "call", "local"), node("Add", {"t", "x"}, {"o"})}, {}, {}, {}, {value_info("o", 1, {})}, {}});
+  const std::string branch = graph(
+      {{node("F", {"x"}, {"t"}, {int_attribute("k", 3)}, "call", "local"), node("Add", {"t", "x"}, {"o"})},
+       {},
+       {},
+       {},
+       {value_info("o", 1, {})},
+       {}});
   std::string sparse;
   {
     protozero::pbf_writer w(sparse);
@@ -87,17 +94,29 @@ TEST_CASE("small hand-made models with every feature survive flipped bytes") {
     w.add_message(sparse_field::indices, raw_tensor("i", 7, {2}, int64s({1, 5})));
     for (int64_t d : {2, 3}) w.add_int64(sparse_field::dims, d);
   }
-  const std::string f = function("F", {"a"}, {"r"}, {node("Elu", {"a"}, {"r"}, {reference("alpha", "k", attribute_type::i)})}, {"k"});
-  const std::string whole = model(graph({{node("If", {"c"}, {"y"}, {message_attribute("then_branch", attribute_field::g, attribute_type::graph, branch), message_attribute("else_branch", attribute_field::g, attribute_type::graph, branch)}),
-                                          node("Constant", {}, {"k"}, {message_attribute("value", attribute_field::t, attribute_type::tensor, raw_tensor("", 7, {2}, int64s({5, 6})))}), node("Foo", {"k", "w", "s"}, {"z"})},
-                                         {raw_tensor("w", 22, {3}, "\x21\x03")}, {sparse}, {value_info("x", 1, {-1, 3}), value_info("c", 9, {}), value_info("w", 22, {3})}, {value_info("y", 1, {-1, 3})}, {value_info("z", 1, {})}}),
-                                  17, 8, {f});
+  const std::string f = function(
+      "F", {"a"}, {"r"}, {node("Elu", {"a"}, {"r"}, {reference("alpha", "k", attribute_type::i)})}, {"k"});
+  const std::string whole = model(
+      graph({{node("If", {"c"}, {"y"},
+                   {message_attribute("then_branch", attribute_field::g, attribute_type::graph, branch),
+                    message_attribute("else_branch", attribute_field::g, attribute_type::graph, branch)}),
+              node("Constant", {}, {"k"},
+                   {message_attribute("value", attribute_field::t, attribute_type::tensor,
+                                      raw_tensor("", 7, {2}, int64s({5, 6})))}),
+              node("Foo", {"k", "w", "s"}, {"z"})},
+             {raw_tensor("w", 22, {3}, "\x21\x03")},
+             {sparse},
+             {value_info("x", 1, {-1, 3}), value_info("c", 9, {}), value_info("w", 22, {3})},
+             {value_info("y", 1, {-1, 3})},
+             {value_info("z", 1, {})}}),
+      17, 8, {f});
   std::string intact = whole;
   REQUIRE(load(intact) == TN_OK);
   std::mt19937 random(13);
   for (int i = 0; i < 20000; ++i) {
     std::string damaged = whole;
-    for (uint32_t flips = 1 + random() % 4; flips; --flips) damaged[random() % damaged.size()] = static_cast<char>(random());
+    for (uint32_t flips = 1 + random() % 4; flips; --flips)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
     if (i % 5 == 0) damaged.erase(random() % damaged.size(), 1 + random() % 8);
     (void)load(damaged);
   }

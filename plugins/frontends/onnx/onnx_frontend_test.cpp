@@ -20,7 +20,8 @@ std::unique_ptr<Loaded> load_file(const std::string& path) {
   auto result = std::make_unique<Loaded>();
   sdk::Services services(fake_host());
   sdk::DiagBuffer said;
-  result->status = frontend_record()->load(&services, fake_host(), sdk::str(path), result->graph.handle(), result->graph.edit(), said.raw());
+  result->status = frontend_record()->load(&services, fake_host(), sdk::str(path), result->graph.handle(),
+                                           result->graph.edit(), said.raw());
   result->said = said.text();
   return result;
 }
@@ -35,7 +36,14 @@ const std::string x3 = value_info("x", 1, {-1, 3}), y3 = value_info("y", 1, {-1,
 }  // namespace
 
 TEST_CASE("a small graph: inputs, types, symbols, attributes, versions, metadata") {
-  auto m = load(model(graph({{node("Relu", {"x"}, {"a"}, {}, "r"), node("Softmax", {"a"}, {"y"}, {int_attribute("axis", -1)})}, {}, {}, {x3}, {y3}, {}}), 13));
+  auto m = load(model(graph({{node("Relu", {"x"}, {"a"}, {}, "r"),
+                              node("Softmax", {"a"}, {"y"}, {int_attribute("axis", -1)})},
+                             {},
+                             {},
+                             {x3},
+                             {y3},
+                             {}}),
+                      13));
   INFO(m->said);
   REQUIRE(m->status == TN_OK);
   REQUIRE(m->graph.nodes.size() == 2);
@@ -53,18 +61,22 @@ TEST_CASE("a small graph: inputs, types, symbols, attributes, versions, metadata
   CHECK(m->graph.metadata["producer_name"] == "test");
 }
 
-TEST_CASE("initializers: raw data stays in the file, typed data and small ones are copied, sizes are checked") {
+TEST_CASE(
+    "initializers: raw data stays in the file, typed data and small ones are copied, sizes are checked") {
   const std::vector<float> big(600, 2.5f);
-  auto m = load(model(graph({{node("Add", {"x", "w"}, {"y"})}, {raw_tensor("w", 1, {200, 3}, floats(big))}, {}, {x3}, {y3}, {}})));
+  auto m = load(model(graph(
+      {{node("Add", {"x", "w"}, {"y"})}, {raw_tensor("w", 1, {200, 3}, floats(big))}, {}, {x3}, {y3}, {}})));
   REQUIRE(m->status == TN_OK);
   CHECK(m->graph.values[m->graph.by_name("w")].sliced);
 
-  auto short_one = load(model(graph({{node("Add", {"x", "w"}, {"y"})}, {raw_tensor("w", 1, {1, 3}, floats({1, 2}))}, {}, {x3}, {y3}, {}})));
+  auto short_one = load(model(graph(
+      {{node("Add", {"x", "w"}, {"y"})}, {raw_tensor("w", 1, {1, 3}, floats({1, 2}))}, {}, {x3}, {y3}, {}})));
   CHECK(short_one->status == TN_ERR_INVALID);
   CHECK_THAT(short_one->said, Contains("'w'") && Contains("8 bytes") && Contains("expected 12 bytes"));
   auto negative = load(model(graph({{}, {raw_tensor("w", 1, {-1, 3}, "")}, {}, {x3}, {x3}, {}})));
   CHECK_THAT(negative->said, Contains("negative"));
-  auto huge = load(model(graph({{}, {raw_tensor("w", 1, {int64_t{1} << 32, int64_t{1} << 32}, "")}, {}, {x3}, {x3}, {}})));
+  auto huge = load(
+      model(graph({{}, {raw_tensor("w", 1, {int64_t{1} << 32, int64_t{1} << 32}, "")}, {}, {x3}, {x3}, {}})));
   CHECK(huge->status == TN_ERR_LIMIT);
   CHECK_THAT(huge->said, Contains("too large"));
 }
@@ -82,9 +94,15 @@ TEST_CASE("typed fields of every kind, packed or not") {
   const auto ints = [](std::vector<int64_t> v, uint32_t field) {
     return [v, field](protozero::pbf_writer& w) { w.add_packed_int64(field, v.begin(), v.end()); };
   };
-  const auto value = [](Loaded& l) { INFO(l.said); REQUIRE(l.status == TN_OK); return l.graph.by_name("w"); };
+  const auto value = [](Loaded& l) {
+    INFO(l.said);
+    REQUIRE(l.status == TN_OK);
+    return l.graph.by_name("w");
+  };
   {
-    auto m = load(typed(1, {3}, [](auto& w) { for (float f : {1.f, 2.f, 3.f}) w.add_float(tensor_field::float_data, f); }));
+    auto m = load(typed(1, {3}, [](auto& w) {
+      for (float f : {1.f, 2.f, 3.f}) w.add_float(tensor_field::float_data, f);
+    }));
     CHECK(m->graph.elements<float>(value(*m)) == std::vector<float>{1, 2, 3});
   }
   {
@@ -112,7 +130,10 @@ TEST_CASE("typed fields of every kind, packed or not") {
     CHECK(m->graph.elements<uint64_t>(value(*m)) == std::vector<uint64_t>{UINT64_MAX});
   }
   {
-    auto m = load(typed(8, {2}, [](auto& w) { w.add_bytes(tensor_field::string_data, "ab"); w.add_bytes(tensor_field::string_data, ""); }));
+    auto m = load(typed(8, {2}, [](auto& w) {
+      w.add_bytes(tensor_field::string_data, "ab");
+      w.add_bytes(tensor_field::string_data, "");
+    }));
     CHECK(m->graph.values[value(*m)].texts == std::vector<std::string>{"ab", ""});
   }
   {
@@ -123,14 +144,17 @@ TEST_CASE("typed fields of every kind, packed or not") {
 }
 
 TEST_CASE("external data stays in the model's folder and inside its file") {
-  const auto external = [](std::string_view location, std::string_view offset, std::string_view length, int64_t n) {
+  const auto external = [](std::string_view location, std::string_view offset, std::string_view length,
+                           int64_t n) {
     std::string out;
     protozero::pbf_writer w(out);
     w.add_int64(tensor_field::dims, n);
     w.add_int32(tensor_field::data_type, 1);
     w.add_string(tensor_field::name, "w");
     w.add_int32(tensor_field::data_location, 1);
-    for (auto [k, v] : {std::pair<std::string_view, std::string_view>{"location", location}, {"offset", offset}, {"length", length}}) {
+    for (auto [k, v] : {std::pair<std::string_view, std::string_view>{"location", location},
+                        {"offset", offset},
+                        {"length", length}}) {
       std::string e;
       protozero::pbf_writer ew(e);
       ew.add_string(entry_field::key, k.data(), k.size());
@@ -148,17 +172,28 @@ TEST_CASE("external data stays in the model's folder and inside its file") {
   REQUIRE(m->status == TN_OK);
   CHECK(m->graph.values[m->graph.by_name("w")].sliced);
   CHECK(m->graph.elements<float>(m->graph.by_name("w"))[0] == 4.f);
-  CHECK_THAT(load_file(folder.write("m.onnx", external("w.bin", "64", "2000", 500)))->said, Contains("external") && Contains("2048 bytes"));
-  CHECK_THAT(load_file(folder.write("m.onnx", external("w.bin", "18446744073709551615", "2000", 500)))->said, Contains("external"));
-  CHECK_THAT(load_file(folder.write("m.onnx", external("w.bin", "0", "1996", 500)))->said, Contains("expected 2000 bytes"));
+  CHECK_THAT(load_file(folder.write("m.onnx", external("w.bin", "64", "2000", 500)))->said,
+             Contains("external") && Contains("2048 bytes"));
+  CHECK_THAT(load_file(folder.write("m.onnx", external("w.bin", "18446744073709551615", "2000", 500)))->said,
+             Contains("external"));
+  CHECK_THAT(load_file(folder.write("m.onnx", external("w.bin", "0", "1996", 500)))->said,
+             Contains("expected 2000 bytes"));
   CHECK_THAT(load_file(folder.write("m.onnx", external("w.bin", "x", "", 500)))->said, Contains("'x'"));
-  CHECK_THAT(load_file(folder.write("m.onnx", external("../w.bin", "", "", 500)))->said, Contains("outside the model's folder"));
-  CHECK_THAT(load_file(folder.write("m.onnx", external("none.bin", "", "", 500)))->said, Contains("none.bin"));
+  CHECK_THAT(load_file(folder.write("m.onnx", external("../w.bin", "", "", 500)))->said,
+             Contains("outside the model's folder"));
+  CHECK_THAT(load_file(folder.write("m.onnx", external("none.bin", "", "", 500)))->said,
+             Contains("none.bin"));
 }
 
 TEST_CASE("initializers that are inputs too: defaults since IR 4, constants before") {
   const auto bytes = [](int64_t ir) {
-    return model(graph({{node("Add", {"x", "w"}, {"y"})}, {raw_tensor("w", 1, {3}, floats({1, 2, 3}))}, {}, {x3, value_info("w", 1, {3})}, {y3}, {}}), 13, ir);
+    return model(graph({{node("Add", {"x", "w"}, {"y"})},
+                        {raw_tensor("w", 1, {3}, floats({1, 2, 3}))},
+                        {},
+                        {x3, value_info("w", 1, {3})},
+                        {y3},
+                        {}}),
+                 13, ir);
   };
   auto now = load(bytes(4));
   REQUIRE(now->graph.regions[0].inputs.size() == 2);
@@ -178,16 +213,24 @@ TEST_CASE("Constant nodes become constants") {
     for (int64_t v : {3, 4}) w.add_int64(attribute_field::ints, v);
     w.add_int32(attribute_field::type, attribute_type::ints);
   }
-  auto m = load(model(graph({{node("Constant", {}, {"c"}, {message_attribute("value", attribute_field::t, attribute_type::tensor, raw_tensor("", 1, {2}, floats({5, 6})))}),
-                              node("Constant", {}, {"i"}, {int_attribute("value_int", 7)}), node("Constant", {}, {"l"}, {list}), node("Foo", {"c", "i", "l"}, {"y"})},
-                             {}, {}, {x3}, {y3}, {}})));
+  auto m = load(model(graph({{node("Constant", {}, {"c"},
+                                   {message_attribute("value", attribute_field::t, attribute_type::tensor,
+                                                      raw_tensor("", 1, {2}, floats({5, 6})))}),
+                              node("Constant", {}, {"i"}, {int_attribute("value_int", 7)}),
+                              node("Constant", {}, {"l"}, {list}), node("Foo", {"c", "i", "l"}, {"y"})},
+                             {},
+                             {},
+                             {x3},
+                             {y3},
+                             {}})));
   INFO(m->said);
   REQUIRE(m->graph.nodes.size() == 1);
   CHECK(m->graph.elements<float>(m->graph.by_name("c")) == std::vector<float>{5, 6});
   CHECK(m->graph.elements<int64_t>(m->graph.by_name("i")) == std::vector<int64_t>{7});
   CHECK(m->graph.values[m->graph.by_name("i")].tensor.rank == 0);
   CHECK(m->graph.elements<int64_t>(m->graph.by_name("l")) == std::vector<int64_t>{3, 4});
-  CHECK_THAT(load(model(graph({{node("Constant", {}, {"c"})}, {}, {}, {x3}, {x3}, {}})))->said, Contains("exactly one value"));
+  CHECK_THAT(load(model(graph({{node("Constant", {}, {"c"})}, {}, {}, {x3}, {x3}, {}})))->said,
+             Contains("exactly one value"));
 }
 
 TEST_CASE("sparse initializers become dense, and their indices are checked") {
@@ -202,7 +245,8 @@ TEST_CASE("sparse initializers become dense, and their indices are checked") {
   auto linear = load(sparse({1, 5}, {2}));
   CHECK(linear->graph.elements<float>(linear->graph.by_name("w")) == std::vector<float>{0, 7, 0, 0, 0, 8});
   auto coordinates = load(sparse({0, 2, 1, 0}, {2, 2}));
-  CHECK(coordinates->graph.elements<float>(coordinates->graph.by_name("w")) == std::vector<float>{0, 0, 7, 8, 0, 0});
+  CHECK(coordinates->graph.elements<float>(coordinates->graph.by_name("w")) ==
+        std::vector<float>{0, 0, 7, 8, 0, 0});
   CHECK_THAT(load(sparse({0, 6}, {2}))->said, Contains("sparse index 6"));
   CHECK_THAT(load(sparse({0, 2, 2, 0}, {2, 2}))->said, Contains("out of range"));
   CHECK_THAT(load(sparse({-1, 2}, {2}))->said, Contains("out of range"));
@@ -211,9 +255,15 @@ TEST_CASE("sparse initializers become dense, and their indices are checked") {
 }
 
 TEST_CASE("names: undefined, written twice, absent, in any order, in a circle") {
-  const auto nodes = [](std::vector<std::string> list, int64_t version = 17) { return load(model(graph({std::move(list), {}, {}, {x3}, {y3}, {}}), version)); };
-  CHECK_THAT(nodes({node("Add", {"x", "q"}, {"y"}, {}, "n1")})->said, Contains("n1") && Contains("'q', which nothing defines"));
-  CHECK_THAT(nodes({node("Relu", {"x"}, {"t"}), node("Relu", {"x"}, {"t"}, {}, "n2"), node("Relu", {"t"}, {"y"})})->said, Contains("n2") && Contains("SSA"));
+  const auto nodes = [](std::vector<std::string> list, int64_t version = 17) {
+    return load(model(graph({std::move(list), {}, {}, {x3}, {y3}, {}}), version));
+  };
+  CHECK_THAT(nodes({node("Add", {"x", "q"}, {"y"}, {}, "n1")})->said,
+             Contains("n1") && Contains("'q', which nothing defines"));
+  CHECK_THAT(
+      nodes({node("Relu", {"x"}, {"t"}), node("Relu", {"x"}, {"t"}, {}, "n2"), node("Relu", {"t"}, {"y"})})
+          ->said,
+      Contains("n2") && Contains("SSA"));
   CHECK_THAT(nodes({node("Relu", {"x"}, {"x"})})->said, Contains("SSA"));
   CHECK_THAT(nodes({node("Relu", {"x"}, {"z"})})->said, Contains("'y' is made by no node"));
 
@@ -226,26 +276,47 @@ TEST_CASE("names: undefined, written twice, absent, in any order, in a circle") 
   auto unsorted = nodes({node("C", {"b"}, {"y"}), node("A", {"x"}, {"a"}), node("B", {"a"}, {"b"})});
   REQUIRE(unsorted->graph.nodes.size() == 3);
   CHECK(unsorted->graph.op(0) + unsorted->graph.op(1) + unsorted->graph.op(2) == "ABC");
-  CHECK_THAT(nodes({node("Relu", {"x"}, {"t"}), node("A", {"q"}, {"p"}, {}, "n1"), node("B", {"p"}, {"q"}, {}, "n2"), node("Relu", {"q"}, {"y"})})->said, Contains("cycle") && Contains("n1") && Contains("n2"));
+  CHECK_THAT(nodes({node("Relu", {"x"}, {"t"}), node("A", {"q"}, {"p"}, {}, "n1"),
+                    node("B", {"p"}, {"q"}, {}, "n2"), node("Relu", {"q"}, {"y"})})
+                 ->said,
+             Contains("cycle") && Contains("n1") && Contains("n2"));
   CHECK_THAT(nodes({node("A", {"y"}, {"y"})})->said, Contains("cycle"));
 }
 
 TEST_CASE("operator sets: missing imports and versions out of reach are named") {
-  CHECK_THAT(load(model(graph({{node("Relu", {"x"}, {"y"}, {}, "n", "com.acme")}, {}, {}, {x3}, {y3}, {}})))->said, Contains("com.acme") && Contains("opset_import"));
-  auto other = load(model(graph({{node("Relu", {"x"}, {"y"}, {}, "n", "com.acme")}, {}, {}, {x3}, {y3}, {}}), 17, 8, {}, {opset("com.acme", 3)}));
+  CHECK_THAT(
+      load(model(graph({{node("Relu", {"x"}, {"y"}, {}, "n", "com.acme")}, {}, {}, {x3}, {y3}, {}})))->said,
+      Contains("com.acme") && Contains("opset_import"));
+  auto other = load(model(graph({{node("Relu", {"x"}, {"y"}, {}, "n", "com.acme")}, {}, {}, {x3}, {y3}, {}}),
+                          17, 8, {}, {opset("com.acme", 3)}));
   CHECK(other->graph.op(0) == "com.acme::Relu");
   CHECK(other->graph.nodes[0].version == 3);
-  CHECK_THAT(load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}), 29))->said, Contains("opset 29") && Contains("7 to 28"));
-  CHECK_THAT(load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}), 6))->said, Contains("opset 6"));
+  CHECK_THAT(load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}), 29))->said,
+             Contains("opset 29") && Contains("7 to 28"));
+  CHECK_THAT(load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}), 6))->said,
+             Contains("opset 6"));
   auto alias = load(model(graph({{node("Relu", {"x"}, {"y"}, {}, {}, "ai.onnx")}, {}, {}, {x3}, {y3}, {}})));
   CHECK(alias->graph.op(0) == "Relu");
 }
 
 TEST_CASE("subgraphs become regions and see the names around them") {
-  const std::string branch = graph({{node("Relu", {"late"}, {"t"}), node("Add", {"t", "x"}, {"o"})}, {}, {}, {}, {value_info("o", 1, {})}, {}});
-  auto m = load(model(graph({{node("If", {"c"}, {"y"}, {message_attribute("then_branch", attribute_field::g, attribute_type::graph, branch), message_attribute("else_branch", attribute_field::g, attribute_type::graph, branch)}, "if"),
-                              node("Neg", {"x"}, {"late"})},
-                             {}, {}, {x3, value_info("c", 9, {})}, {y3}, {}})));
+  const std::string branch = graph({{node("Relu", {"late"}, {"t"}), node("Add", {"t", "x"}, {"o"})},
+                                    {},
+                                    {},
+                                    {},
+                                    {value_info("o", 1, {})},
+                                    {}});
+  auto m = load(model(
+      graph({{node("If", {"c"}, {"y"},
+                   {message_attribute("then_branch", attribute_field::g, attribute_type::graph, branch),
+                    message_attribute("else_branch", attribute_field::g, attribute_type::graph, branch)},
+                   "if"),
+              node("Neg", {"x"}, {"late"})},
+             {},
+             {},
+             {x3, value_info("c", 9, {})},
+             {y3},
+             {}})));
   INFO(m->said);
   REQUIRE(m->status == TN_OK);
   REQUIRE(m->graph.regions.size() == 3);
@@ -254,15 +325,32 @@ TEST_CASE("subgraphs become regions and see the names around them") {
   CHECK(m->graph.regions[2].nodes.size() == 2);
   const FakeNode& relu = m->graph.nodes[m->graph.regions[1].nodes[0]];
   CHECK(relu.inputs[0] == m->graph.by_name("late"));
-  const std::string circular = graph({{node("Relu", {"y"}, {"o"})}, {}, {}, {}, {value_info("o", 1, {})}, {}});
-  auto bad = load(model(graph({{node("If", {"c"}, {"y"}, {message_attribute("then_branch", attribute_field::g, attribute_type::graph, circular)}, "if")}, {}, {}, {x3, value_info("c", 9, {})}, {y3}, {}})));
+  const std::string circular =
+      graph({{node("Relu", {"y"}, {"o"})}, {}, {}, {}, {value_info("o", 1, {})}, {}});
+  auto bad = load(model(graph(
+      {{node("If", {"c"}, {"y"},
+             {message_attribute("then_branch", attribute_field::g, attribute_type::graph, circular)}, "if")},
+       {},
+       {},
+       {x3, value_info("c", 9, {})},
+       {y3},
+       {}})));
   CHECK_THAT(bad->said, Contains("cycle"));
 }
 
 TEST_CASE("local functions are inlined with their attributes, also inside branches") {
-  const std::string inner = function("Inner", {"a", "b"}, {"r"}, {node("Elu", {"a"}, {"t"}, {reference("alpha", "k", attribute_type::i), reference("beta", "missing", attribute_type::i)}), node("Add", {"t", "b"}, {"r"})}, {"k", "missing"});
-  const std::string outer = function("Outer", {"p", "q"}, {"s"}, {node("Inner", {"p", "q"}, {"s"}, {reference("k", "n", attribute_type::i)}, "call", "local")}, {"n"});
-  auto m = load(model(graph({{node("Outer", {"x"}, {"y"}, {int_attribute("n", 5)}, "top", "local")}, {}, {}, {x3}, {y3}, {}}), 18, 8, {inner, outer}));
+  const std::string inner = function(
+      "Inner", {"a", "b"}, {"r"},
+      {node("Elu", {"a"}, {"t"},
+            {reference("alpha", "k", attribute_type::i), reference("beta", "missing", attribute_type::i)}),
+       node("Add", {"t", "b"}, {"r"})},
+      {"k", "missing"});
+  const std::string outer = function(
+      "Outer", {"p", "q"}, {"s"},
+      {node("Inner", {"p", "q"}, {"s"}, {reference("k", "n", attribute_type::i)}, "call", "local")}, {"n"});
+  auto m = load(model(
+      graph({{node("Outer", {"x"}, {"y"}, {int_attribute("n", 5)}, "top", "local")}, {}, {}, {x3}, {y3}, {}}),
+      18, 8, {inner, outer}));
   INFO(m->said);
   REQUIRE(m->graph.nodes.size() == 2);
   CHECK(m->graph.op(0) == "Elu");
@@ -276,9 +364,14 @@ TEST_CASE("local functions are inlined with their attributes, also inside branch
 
 TEST_CASE("functions that call each other in a circle are refused, also from a branch") {
   const std::string a = function("A", {"p"}, {"r"}, {node("B", {"p"}, {"r"}, {}, {}, "local")});
-  const std::string branch = graph({{node("A", {"p"}, {"o"}, {}, {}, "local")}, {}, {}, {}, {value_info("o", 1, {})}, {}});
-  const std::string b = function("B", {"p"}, {"r"}, {node("If", {"p"}, {"r"}, {message_attribute("then_branch", attribute_field::g, attribute_type::graph, branch)})});
-  auto m = load(model(graph({{node("A", {"x"}, {"y"}, {}, "top", "local")}, {}, {}, {x3}, {y3}, {}}), 17, 8, {a, b}));
+  const std::string branch =
+      graph({{node("A", {"p"}, {"o"}, {}, {}, "local")}, {}, {}, {}, {value_info("o", 1, {})}, {}});
+  const std::string b =
+      function("B", {"p"}, {"r"},
+               {node("If", {"p"}, {"r"},
+                     {message_attribute("then_branch", attribute_field::g, attribute_type::graph, branch)})});
+  auto m = load(
+      model(graph({{node("A", {"x"}, {"y"}, {}, "top", "local")}, {}, {}, {x3}, {y3}, {}}), 17, 8, {a, b}));
   CHECK(m->status == TN_ERR_INVALID);
   CHECK_THAT(m->said, Contains("A -> B -> A") && Contains("recurs"));
 }
@@ -287,11 +380,14 @@ TEST_CASE("functions that multiply without end meet a limit") {
   std::vector<std::string> functions{function("F0", {"p"}, {"r"}, {node("Relu", {"p"}, {"r"})})};
   for (int i = 1; i < 40; ++i) {
     const std::string callee = "F" + std::to_string(i - 1), self = "F" + std::to_string(i);
-    functions.push_back(function(self, {"p"}, {"r"}, {node(callee, {"p"}, {"m"}, {}, {}, "local"), node(callee, {"m"}, {"r"}, {}, {}, "local")}));
+    functions.push_back(
+        function(self, {"p"}, {"r"},
+                 {node(callee, {"p"}, {"m"}, {}, {}, "local"), node(callee, {"m"}, {"r"}, {}, {}, "local")}));
   }
   // Every function is empty but for its calls: no node is made before the limit is met.
   functions[0] = function("F0", {"p"}, {"p"}, {});
-  auto m = load(model(graph({{node("F39", {"x"}, {"y"}, {}, {}, "local")}, {}, {}, {x3}, {y3}, {}}), 17, 8, functions));
+  auto m = load(
+      model(graph({{node("F39", {"x"}, {"y"}, {}, {}, "local")}, {}, {}, {x3}, {y3}, {}}), 17, 8, functions));
   CHECK(m->status == TN_ERR_LIMIT);
   CHECK_THAT(m->said, Contains("250000 calls"));
 }
@@ -307,12 +403,19 @@ TEST_CASE("types beyond tensors") {
   std::string tensor;
   protozero::pbf_writer(tensor).add_int32(tensor_type_field::elem_type, 1);
   const std::string of_tensor = message({{type_field::tensor, tensor}});
-  const auto wrap = [](uint32_t kind, const std::string& inner) { return message({{kind, message({{nested_type_field::elem_type, inner}})}}); };
-  const auto kind = [&](const std::string& t) { auto m = typed(t); INFO(m->said); return m->graph.values.at(0).type.kind; };
+  const auto wrap = [](uint32_t kind, const std::string& inner) {
+    return message({{kind, message({{nested_type_field::elem_type, inner}})}});
+  };
+  const auto kind = [&](const std::string& t) {
+    auto m = typed(t);
+    INFO(m->said);
+    return m->graph.values.at(0).type.kind;
+  };
   CHECK(kind(wrap(type_field::sequence, of_tensor)) == TN_KIND_SEQUENCE);
   CHECK(kind(wrap(type_field::optional, of_tensor)) == TN_KIND_OPTIONAL);
   CHECK(kind(wrap(type_field::optional, wrap(type_field::sequence, of_tensor))) == TN_KIND_OPTIONAL_SEQUENCE);
-  CHECK_THAT(typed(wrap(type_field::sequence, wrap(type_field::sequence, of_tensor)))->said, Contains("sequence of sequences"));
+  CHECK_THAT(typed(wrap(type_field::sequence, wrap(type_field::sequence, of_tensor)))->said,
+             Contains("sequence of sequences"));
   CHECK_THAT(typed(message({{type_field::map, ""}}))->said, Contains("a map"));
 }
 
@@ -335,14 +438,24 @@ TEST_CASE("a chain of 200000 nodes is loaded without recursion") {
 
 TEST_CASE("subgraphs nested without end are refused") {
   std::string g = graph({{node("Relu", {"x"}, {"o"})}, {}, {}, {}, {value_info("o", 1, {})}, {}});
-  for (int i = 0; i < 100; ++i) g = graph({{node("If", {"c"}, {"o"}, {message_attribute("then_branch", attribute_field::g, attribute_type::graph, g)})}, {}, {}, {}, {value_info("o", 1, {})}, {}});
+  for (int i = 0; i < 100; ++i)
+    g = graph({{node("If", {"c"}, {"o"},
+                     {message_attribute("then_branch", attribute_field::g, attribute_type::graph, g)})},
+               {},
+               {},
+               {},
+               {value_info("o", 1, {})},
+               {}});
   auto m = load(model(g));
   CHECK(m->status == TN_ERR_LIMIT);
   CHECK_THAT(m->said, Contains("nested"));
 }
 
 TEST_CASE("probe") {
-  const auto p = [](const char* name, const std::string& bytes) { return frontend_record()->probe(nullptr, sdk::str(name), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()); };
+  const auto p = [](const char* name, const std::string& bytes) {
+    return frontend_record()->probe(nullptr, sdk::str(name), reinterpret_cast<const uint8_t*>(bytes.data()),
+                                    bytes.size());
+  };
   const std::string good = model(graph({{}, {}, {}, {x3}, {x3}, {}}));
   CHECK(p("m.onnx", good) > 90);
   CHECK(p("m.bin", good) > 0);

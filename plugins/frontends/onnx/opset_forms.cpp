@@ -67,11 +67,16 @@ bool is_default(const tn_attr& a, const tn_op_def* definition, std::string_view 
     if (sdk::view(d.name) != name) continue;
     if (!d.has_default || d.kind != a.kind) return false;
     switch (a.kind) {
-      case TN_ATTR_INT: return a.u.i == d.default_int;
-      case TN_ATTR_FLOAT: return a.u.f == d.default_float;
-      case TN_ATTR_STRING: return sdk::view(a.u.s) == sdk::view(d.default_string);
-      case TN_ATTR_INTS: return a.count == d.count && std::equal(a.u.ints, a.u.ints + a.count, d.default_ints);
-      default: return false;
+      case TN_ATTR_INT:
+        return a.u.i == d.default_int;
+      case TN_ATTR_FLOAT:
+        return a.u.f == d.default_float;
+      case TN_ATTR_STRING:
+        return sdk::view(a.u.s) == sdk::view(d.default_string);
+      case TN_ATTR_INTS:
+        return a.count == d.count && std::equal(a.u.ints, a.u.ints + a.count, d.default_ints);
+      default:
+        return false;
     }
   }
   return false;
@@ -94,7 +99,8 @@ Requirement required_opset(const sdk::GraphView& graph, const sdk::Node& node, c
     if (since > r.opset) r = {since, why()};
   };
   if (!definition) {
-    need(node.version(), [] { return "it is of an operator without a definition here, so it is kept as it was"; });
+    need(node.version(),
+         [] { return "it is of an operator without a definition here, so it is kept as it was"; });
     return r;
   }
   const Range known = forms_of(op);
@@ -106,27 +112,36 @@ Requirement required_opset(const sdk::GraphView& graph, const sdk::Node& node, c
   const tn_dtype dtype = typed == TN_NONE ? TN_DTYPE_NONE : graph.value(typed).type.dtype;
   for (const Form& f : known) {
     switch (f.kind) {
-      case 'b': need(f.since, [] { return "the operator"; }); break;
+      case 'b':
+        need(f.since, [] { return "the operator"; });
+        break;
       case 'i':
-        if (node.input(f.number) != TN_NONE) need(f.since, [&] { return "its operand " + std::to_string(f.number); });
+        if (node.input(f.number) != TN_NONE)
+          need(f.since, [&] { return "its operand " + std::to_string(f.number); });
         break;
       case 't':
-        if (dtype == f.number) need(f.since, [&] { return std::string("element type ") + sdk::dtype_name(dtype); });
+        if (dtype == f.number)
+          need(f.since, [&] { return std::string("element type ") + sdk::dtype_name(dtype); });
         break;
       case 'a':
         if (const tn_attr* a = node.attrs().find(f.attribute))
-          if (!is_default(*a, definition, f.attribute)) need(f.since, [&] { return "attribute '" + std::string(f.attribute) + "'"; });
+          if (!is_default(*a, definition, f.attribute))
+            need(f.since, [&] { return "attribute '" + std::string(f.attribute) + "'"; });
         break;
-      default: break;
+      default:
+        break;
     }
   }
   for (const ValueForm& f : value_forms)
-    if (op == f.op && node.attrs().get_string(f.attribute, "") == f.value) need(f.since, [&] { return std::string(f.attribute) + " '" + f.value + "'"; });
+    if (op == f.op && node.attrs().get_string(f.attribute, "") == f.value)
+      need(f.since, [&] { return std::string(f.attribute) + " '" + f.value + "'"; });
   return r;
 }
 
 int32_t ir_version_of(int32_t opset) {
-  constexpr struct { int32_t opset, ir; } table[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}};
+  constexpr struct {
+    int32_t opset, ir;
+  } table[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}};
   for (const auto& row : table)
     if (opset >= row.opset) return row.ir;
   return 7;

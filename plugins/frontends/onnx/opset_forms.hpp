@@ -9,12 +9,13 @@
 
 namespace tenon::onnx {
 
-/// The exporter writes no older operator set: since 13 the axes of Squeeze, Unsqueeze and ReduceSum are operands and
-/// Softmax is what it is today.
+/// The exporter writes no older operator set: since 13 the axes of Squeeze, Unsqueeze and ReduceSum are
+/// operands and Softmax is what it is today.
 inline constexpr int32_t oldest_written = 13;
 
-/// The lowest opset that can say this ai.onnx node, and what asks for it ("its operand 1", "attribute 'start'").
-/// `definition` may be NULL: the node then counts as written in its own op_version, and cannot be moved.
+/// The lowest opset that can say this ai.onnx node, and what asks for it ("its operand 1", "attribute
+/// 'start'"). `definition` may be NULL: the node then counts as written in its own op_version, and cannot be
+/// moved.
 struct Requirement {
   int32_t opset = oldest_written;
   std::string reason;

@@ -1,6 +1,6 @@
+#include "tenon/sdk/plugin.hpp"
 #include "onnx_exporter.hpp"
 #include "onnx_frontend.hpp"
-#include "tenon/sdk/plugin.hpp"
 
 static void provide(tenon::sdk::Plugin& p) {
   p.id(TENON_PLUGIN_ID).name(TENON_PLUGIN_NAME).version(TENON_PLUGIN_VERSION).vendor("Tenon");

@@ -14,8 +14,8 @@ struct TensorMessage {
   std::string_view name;
   tn_dtype dtype = TN_DTYPE_NONE;
   sdk::Dims dims;
-  uint64_t bytes = 0;   // packed size that dtype and dims make
-  int64_t elements = 0; // product of dims
+  uint64_t bytes = 0;    // packed size that dtype and dims make
+  int64_t elements = 0;  // product of dims
   bool has_raw = false;
   Bytes raw;
   bool external = false;
@@ -23,7 +23,8 @@ struct TensorMessage {
   uint64_t external_offset = 0;
   std::optional<uint64_t> external_length;
   std::vector<Bytes> strings;
-  // Repeated number fields. Floats stay in the file: pieces of little-endian numbers, one piece for a packed field.
+  // Repeated number fields. Floats stay in the file: pieces of little-endian numbers, one piece for a packed
+  // field.
   std::vector<Bytes> floats, doubles;
   std::vector<int64_t> int32s, int64s, uint64s;
 
@@ -31,12 +32,14 @@ struct TensorMessage {
   std::string label() const;
 };
 
-/// Parses and checks everything that can be checked without the external file: element type, dims and their product,
-/// the number of bytes or elements found. Throws Failure naming the tensor, what was found and what was expected.
+/// Parses and checks everything that can be checked without the external file: element type, dims and their
+/// product, the number of bytes or elements found. Throws Failure naming the tensor, what was found and what
+/// was expected.
 TensorMessage read_tensor(Reader message, std::string_view fallback_name = {});
 
-/// The dense little-endian bytes of a tensor that is not external and not of strings, when they lie in the file as
-/// they are; nullopt when they must be converted first (typed fields, or a bool that is neither 0 nor 1).
+/// The dense little-endian bytes of a tensor that is not external and not of strings, when they lie in the
+/// file as they are; nullopt when they must be converted first (typed fields, or a bool that is neither 0 nor
+/// 1).
 std::optional<Bytes> bytes_in_file(const TensorMessage& tensor);
 
 /// A copy of the elements of a tensor that is neither external nor of strings.

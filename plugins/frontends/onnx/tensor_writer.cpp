@@ -8,7 +8,9 @@ namespace tenon::onnx {
 namespace {
 int32_t element_number(tn_dtype dtype) {
   const int32_t number = onnx_of_dtype(dtype);
-  if (!number) throw sdk::Failure(TN_ERR_UNSUPPORTED, std::string("ONNX has no element type for ") + sdk::dtype_name(dtype));
+  if (!number)
+    throw sdk::Failure(TN_ERR_UNSUPPORTED,
+                       std::string("ONNX has no element type for ") + sdk::dtype_name(dtype));
   return number;
 }
 void put_entry(std::string& out, uint32_t field, std::string_view key, std::string_view value) {
@@ -30,7 +32,8 @@ std::string tensor_head(std::string_view name, const tn_tensor& t, const Externa
   if (!name.empty()) put_bytes(out, tensor_field::name, name);
   if (t.dtype == TN_STRING) {
     const auto* elements = static_cast<const tn_str*>(t.data);
-    for (uint64_t i = 0; i < t.bytes / sizeof(tn_str); ++i) put_bytes(out, tensor_field::string_data, sdk::view(elements[i]));
+    for (uint64_t i = 0; i < t.bytes / sizeof(tn_str); ++i)
+      put_bytes(out, tensor_field::string_data, sdk::view(elements[i]));
   } else if (external) {
     put_entry(out, tensor_field::external_data, "location", external->file);
     put_entry(out, tensor_field::external_data, "offset", std::to_string(external->offset));
@@ -57,8 +60,10 @@ std::string type_message(const tn_type& type, const tn_symbols_api* symbols, tn_
     for (int32_t i = 0; i < type.rank; ++i) {
       std::string dim;
       int64_t number = type.dims[i];
-      if (number >= 0 || (symbols && symbols->as_number(graph, type.dims[i], &number) && number >= 0)) put_int(dim, dim_field::value, number);
-      else if (symbols) put_bytes(dim, dim_field::param, sdk::view(symbols->text(graph, type.dims[i])));
+      if (number >= 0 || (symbols && symbols->as_number(graph, type.dims[i], &number) && number >= 0))
+        put_int(dim, dim_field::value, number);
+      else if (symbols)
+        put_bytes(dim, dim_field::param, sdk::view(symbols->text(graph, type.dims[i])));
       put_bytes(shape, shape_field::dim, dim);
     }
     put_bytes(tensor, tensor_type_field::shape, shape);

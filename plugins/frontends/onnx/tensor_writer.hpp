@@ -14,11 +14,14 @@ struct ExternalPlace {
   uint64_t offset = 0;
 };
 
-/// All of a TensorProto up to its raw bytes, which follow (tensor.bytes of them) unless the tensor is of strings or
-/// external. Throws Failure for an element type ONNX has no name for.
-std::string tensor_head(std::string_view name, const tn_tensor& tensor, const ExternalPlace* external = nullptr);
+/// All of a TensorProto up to its raw bytes, which follow (tensor.bytes of them) unless the tensor is of
+/// strings or external. Throws Failure for an element type ONNX has no name for.
+std::string tensor_head(std::string_view name, const tn_tensor& tensor,
+                        const ExternalPlace* external = nullptr);
 /// Do raw bytes follow the head?
-inline bool has_tail(const tn_tensor& tensor, bool external) { return tensor.dtype != TN_STRING && !external; }
+inline bool has_tail(const tn_tensor& tensor, bool external) {
+  return tensor.dtype != TN_STRING && !external;
+}
 /// The whole message.
 std::string tensor_message(std::string_view name, const tn_tensor& tensor);
 

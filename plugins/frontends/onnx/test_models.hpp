@@ -35,7 +35,8 @@ inline std::string reference(std::string_view name, std::string_view to, uint32_
   w.add_uint32(attribute_field::type, type);
   return out;
 }
-inline std::string message_attribute(std::string_view name, uint32_t field, uint32_t type, const std::string& value) {
+inline std::string message_attribute(std::string_view name, uint32_t field, uint32_t type,
+                                     const std::string& value) {
   std::string out;
   protozero::pbf_writer w(out);
   w.add_string(attribute_field::name, name.data(), name.size());
@@ -43,7 +44,9 @@ inline std::string message_attribute(std::string_view name, uint32_t field, uint
   w.add_uint32(attribute_field::type, type);
   return out;
 }
-inline std::string node(std::string_view op, Names inputs, Names outputs, std::initializer_list<std::string> attributes = {}, std::string_view name = {}, std::string_view domain = {}) {
+inline std::string node(std::string_view op, Names inputs, Names outputs,
+                        std::initializer_list<std::string> attributes = {}, std::string_view name = {},
+                        std::string_view domain = {}) {
   std::string out;
   protozero::pbf_writer w(out);
   for (auto s : inputs) w.add_string(node_field::input, s.data(), s.size());
@@ -61,8 +64,10 @@ inline std::string value_info(std::string_view name, int32_t type, std::initiali
   for (int64_t d : dims) {
     std::string dim;
     protozero::pbf_writer dw(dim);
-    if (d == -1) dw.add_string(dim_field::param, "N");
-    else dw.add_int64(dim_field::value, d);
+    if (d == -1)
+      dw.add_string(dim_field::param, "N");
+    else
+      dw.add_int64(dim_field::value, d);
     sw.add_message(shape_field::dim, dim);
   }
   std::string tensor;
@@ -75,7 +80,8 @@ inline std::string value_info(std::string_view name, int32_t type, std::initiali
   w.add_message(value_info_field::type, message({{type_field::tensor, tensor}}));
   return out;
 }
-inline std::string raw_tensor(std::string_view name, int32_t type, const std::vector<int64_t>& dims, const std::string& raw) {
+inline std::string raw_tensor(std::string_view name, int32_t type, const std::vector<int64_t>& dims,
+                              const std::string& raw) {
   std::string out;
   protozero::pbf_writer w(out);
   w.add_packed_int64(tensor_field::dims, dims.begin(), dims.end());
@@ -84,8 +90,12 @@ inline std::string raw_tensor(std::string_view name, int32_t type, const std::ve
   w.add_bytes(tensor_field::raw_data, raw);
   return out;
 }
-inline std::string floats(const std::vector<float>& v) { return {reinterpret_cast<const char*>(v.data()), v.size() * 4}; }
-inline std::string int64s(const std::vector<int64_t>& v) { return {reinterpret_cast<const char*>(v.data()), v.size() * 8}; }
+inline std::string floats(const std::vector<float>& v) {
+  return {reinterpret_cast<const char*>(v.data()), v.size() * 4};
+}
+inline std::string int64s(const std::vector<int64_t>& v) {
+  return {reinterpret_cast<const char*>(v.data()), v.size() * 8};
+}
 
 struct GraphParts {
   std::vector<std::string> nodes, initializers, sparse, inputs, outputs, value_infos;
@@ -109,7 +119,9 @@ inline std::string opset(std::string_view domain, int64_t version) {
   w.add_int64(opset_field::version, version);
   return out;
 }
-inline std::string model(const std::string& graph_bytes, int64_t version = 17, int64_t ir = 8, const std::vector<std::string>& functions = {}, const std::vector<std::string>& more_opsets = {}) {
+inline std::string model(const std::string& graph_bytes, int64_t version = 17, int64_t ir = 8,
+                         const std::vector<std::string>& functions = {},
+                         const std::vector<std::string>& more_opsets = {}) {
   std::string out;
   protozero::pbf_writer w(out);
   w.add_int64(model_field::ir_version, ir);
@@ -120,7 +132,8 @@ inline std::string model(const std::string& graph_bytes, int64_t version = 17, i
   for (const auto& f : functions) w.add_message(model_field::functions, f);
   return out;
 }
-inline std::string function(std::string_view name, Names inputs, Names outputs, const std::vector<std::string>& nodes, Names attributes = {}) {
+inline std::string function(std::string_view name, Names inputs, Names outputs,
+                            const std::vector<std::string>& nodes, Names attributes = {}) {
   std::string out;
   protozero::pbf_writer w(out);
   w.add_string(function_field::name, name.data(), name.size());

@@ -8,7 +8,9 @@ namespace {
 constexpr int deepest_type = 8;
 
 [[noreturn]] void unsupported(const std::string& value, const char* what) {
-  throw sdk::Failure(TN_ERR_UNSUPPORTED, "the type of '" + value + "' is " + what + ", which Tenon has no values for; supported are tensors, sequences of tensors, and optionals of both");
+  throw sdk::Failure(TN_ERR_UNSUPPORTED, "the type of '" + value + "' is " + what +
+                                             ", which Tenon has no values for; supported are tensors, "
+                                             "sequences of tensors, and optionals of both");
 }
 }  // namespace
 
@@ -17,14 +19,19 @@ tn_dim TypeReader::read_dim(Reader m, const std::string& value, size_t axis) con
   int64_t number = 0;
   std::string_view name;
   while (m.next()) {
-    if (m.field() == dim_field::value) has_value = true, number = m.integer();
-    else if (m.field() == dim_field::param) has_value = false, name = m.text();
-    else m.skip();
+    if (m.field() == dim_field::value)
+      has_value = true, number = m.integer();
+    else if (m.field() == dim_field::param)
+      has_value = false, name = m.text();
+    else
+      m.skip();
   }
   if (has_value && number >= 0) return number;
   // -1 is what some exporters write for "not known"; anything else below zero is a fault.
   if (has_value && number != -1)
-    throw sdk::Failure(TN_ERR_INVALID, sdk::format("dimension %zu of '%s' is %lld; a dimension cannot be negative", axis, value.c_str(), static_cast<long long>(number)));
+    throw sdk::Failure(TN_ERR_INVALID,
+                       sdk::format("dimension %zu of '%s' is %lld; a dimension cannot be negative", axis,
+                                   value.c_str(), static_cast<long long>(number)));
   if (!name.empty() && !has_value) return symbols_->named(graph_, sdk::str(name));
   const std::string hint = value + "_dim" + std::to_string(axis);
   return symbols_->fresh(graph_, sdk::str(hint), 0, TN_DIM_MAX);
@@ -37,14 +44,20 @@ void TypeReader::read_tensor(Reader m, Type& out, const std::string& value) cons
       const int64_t number = m.integer();
       out.type.dtype = dtype_of_onnx(number);
       if (number != 0 && out.type.dtype == TN_DTYPE_NONE)
-        throw sdk::Failure(TN_ERR_UNSUPPORTED, sdk::format("the element type of '%s' is number %lld, which is none that this version knows", value.c_str(), static_cast<long long>(number)));
+        throw sdk::Failure(
+            TN_ERR_UNSUPPORTED,
+            sdk::format("the element type of '%s' is number %lld, which is none that this version knows",
+                        value.c_str(), static_cast<long long>(number)));
     } else if (m.field() == tensor_type_field::shape) {
       Reader shape = m.message();
       out.dims.clear();
       while (shape.next()) {
-        if (shape.field() == shape_field::dim) out.dims.push_back(read_dim(shape.message(), value, out.dims.size()));
-        else shape.skip();
-        if (out.dims.size() > 64) throw sdk::Failure(TN_ERR_LIMIT, "'" + value + "' has more than 64 dimensions");
+        if (shape.field() == shape_field::dim)
+          out.dims.push_back(read_dim(shape.message(), value, out.dims.size()));
+        else
+          shape.skip();
+        if (out.dims.size() > 64)
+          throw sdk::Failure(TN_ERR_LIMIT, "'" + value + "' has more than 64 dimensions");
       }
       out.type.rank = static_cast<int32_t>(out.dims.size());
     } else {
@@ -65,24 +78,34 @@ TypeReader::Type TypeReader::read(Reader m, const std::string& value) const {
       switch (m.field()) {
         case type_field::tensor:
           read_tensor(m.message(), out, value);
-          out.type.kind = optionals ? (sequences ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL) : sequences ? TN_KIND_SEQUENCE : TN_KIND_TENSOR;
+          out.type.kind = optionals   ? (sequences ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL)
+                          : sequences ? TN_KIND_SEQUENCE
+                                      : TN_KIND_TENSOR;
           break;
         case type_field::sequence:
         case type_field::optional: {
           const bool sequence = m.field() == type_field::sequence;
-          if (sequence ? ++sequences > 1 : (++optionals > 1 || sequences > 0)) unsupported(value, sequence ? "a sequence of sequences" : "an optional inside another type");
+          if (sequence ? ++sequences > 1 : (++optionals > 1 || sequences > 0))
+            unsupported(value, sequence ? "a sequence of sequences" : "an optional inside another type");
           Reader element = m.message();
           while (element.next()) {
-            if (element.field() == nested_type_field::elem_type) next = element.message(), inner = true;
-            else element.skip();
+            if (element.field() == nested_type_field::elem_type)
+              next = element.message(), inner = true;
+            else
+              element.skip();
           }
-          out.type.kind = optionals ? (sequences ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL) : TN_KIND_SEQUENCE;
+          out.type.kind =
+              optionals ? (sequences ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL) : TN_KIND_SEQUENCE;
           break;
         }
-        case type_field::map: unsupported(value, "a map");
-        case type_field::sparse_tensor: unsupported(value, "a sparse tensor");
-        case type_field::opaque: unsupported(value, "opaque");
-        default: m.skip();
+        case type_field::map:
+          unsupported(value, "a map");
+        case type_field::sparse_tensor:
+          unsupported(value, "a sparse tensor");
+        case type_field::opaque:
+          unsupported(value, "opaque");
+        default:
+          m.skip();
       }
     }
     m = next;

@@ -24,8 +24,8 @@ class TypeReader {
 
   TypeReader(const tn_symbols_api* symbols, tn_graph* graph) noexcept : symbols_(symbols), graph_(graph) {}
 
-  /// `value` is the name of the value, for messages and for the hints of unnamed dimensions. Maps, sparse tensors,
-  /// opaque types and sequences of sequences are refused by name.
+  /// `value` is the name of the value, for messages and for the hints of unnamed dimensions. Maps, sparse
+  /// tensors, opaque types and sequences of sequences are refused by name.
   Type read(Reader message, const std::string& value) const;
 
  private:

@@ -16,7 +16,8 @@ bool is_utf8(std::string_view s) noexcept {
     const int more = c >= 0xf0 && c < 0xf5 ? 3 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xc2 && c < 0xe0 ? 1 : 0;
     if (more == 0 || end - p < more) return false;
     const unsigned second = *p;
-    if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
+    if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) ||
+        (c == 0xf4 && second > 0x8f))
       return false;
     for (int i = 0; i < more; ++i)
       if ((*p++ & 0xc0u) != 0x80u) return false;

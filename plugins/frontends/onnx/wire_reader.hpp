@@ -1,6 +1,6 @@
-// Reading protobuf messages out of a mapped file. protozero decodes the varints; this layer adds what outside data
-// needs and protozero leaves out under NDEBUG: wire types are checked at every read, lengths are 64-bit, text is
-// UTF-8, and each fault names its byte offset. Everything handed out points into the file.
+// Reading protobuf messages out of a mapped file. protozero decodes the varints; this layer adds what outside
+// data needs and protozero leaves out under NDEBUG: wire types are checked at every read, lengths are 64-bit,
+// text is UTF-8, and each fault names its byte offset. Everything handed out points into the file.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -33,13 +33,15 @@ class Reader {
   Reader(Bytes message, const char* file_start) noexcept
       : at_(message.data), end_(message.data + message.size), start_(file_start) {}
 
-  /// Moves to the next field; false at the end of the message. What was not read of the last one must be skipped.
+  /// Moves to the next field; false at the end of the message. What was not read of the last one must be
+  /// skipped.
   bool next() {
     if (at_ == end_) return false;
     const uint64_t key = raw_varint();
     field_ = static_cast<uint32_t>(key >> 3);
     wire_ = static_cast<Wire>(key & 7u);
-    const bool known = wire_ == Wire::varint || wire_ == Wire::fixed64 || wire_ == Wire::length || wire_ == Wire::fixed32;
+    const bool known =
+        wire_ == Wire::varint || wire_ == Wire::fixed64 || wire_ == Wire::length || wire_ == Wire::fixed32;
     if (key > UINT32_MAX || field_ == 0 || !known) malformed("a field header");
     return true;
   }
@@ -52,11 +54,13 @@ class Reader {
     expect(Wire::length, "bytes");
     const uint64_t size = raw_varint();
     if (size > static_cast<uint64_t>(end_ - at_))
-      throw sdk::Failure(TN_ERR_INVALID,
-                         sdk::format("field %u says it has %llu bytes, but the message around it ends after %llu; the file is "
-                                     "cut short or damaged: fetch or export it again",
-                                     field_, static_cast<unsigned long long>(size), static_cast<unsigned long long>(end_ - at_)),
-                         place());
+      throw sdk::Failure(
+          TN_ERR_INVALID,
+          sdk::format(
+              "field %u says it has %llu bytes, but the message around it ends after %llu; the file is "
+              "cut short or damaged: fetch or export it again",
+              field_, static_cast<unsigned long long>(size), static_cast<unsigned long long>(end_ - at_)),
+          place());
     const Bytes b{at_, size};
     at_ += size;
     return b;
@@ -81,10 +85,18 @@ class Reader {
   }
   void skip() {
     switch (wire_) {
-      case Wire::varint: raw_varint(); break;
-      case Wire::fixed64: fixed<uint64_t>(); break;
-      case Wire::fixed32: fixed<uint32_t>(); break;
-      case Wire::length: bytes(); break;
+      case Wire::varint:
+        raw_varint();
+        break;
+      case Wire::fixed64:
+        fixed<uint64_t>();
+        break;
+      case Wire::fixed32:
+        fixed<uint32_t>();
+        break;
+      case Wire::length:
+        bytes();
+        break;
     }
   }
 
@@ -102,7 +114,8 @@ class Reader {
       out.push_back(static_cast<double>(value));
     }
   }
-  /// The little-endian bytes of a repeated fixed-width field as they lie in the file: one number, or a packed list.
+  /// The little-endian bytes of a repeated fixed-width field as they lie in the file: one number, or a packed
+  /// list.
   template <class T>
   Bytes fixed_piece(Wire single) {
     if (wire_ == single) {
@@ -118,17 +131,21 @@ class Reader {
   std::string place() const { return sdk::format("byte %llu", static_cast<unsigned long long>(offset())); }
 
   [[noreturn]] void malformed(const char* found) const {
-    throw sdk::Failure(TN_ERR_INVALID, std::string("found ") + found + " where it cannot be; this is no ONNX file, or it is damaged",
-                       place());
+    throw sdk::Failure(
+        TN_ERR_INVALID,
+        std::string("found ") + found + " where it cannot be; this is no ONNX file, or it is damaged",
+        place());
   }
 
  private:
   void expect(Wire wanted, const char* what) const {
     if (wire_ == wanted) return;
-    throw sdk::Failure(TN_ERR_INVALID,
-                       sdk::format("field %u has wire type %u, expected %s (wire type %u); this is no ONNX file, or it is damaged",
-                                   field_, static_cast<unsigned>(wire_), what, static_cast<unsigned>(wanted)),
-                       place());
+    throw sdk::Failure(
+        TN_ERR_INVALID,
+        sdk::format(
+            "field %u has wire type %u, expected %s (wire type %u); this is no ONNX file, or it is damaged",
+            field_, static_cast<unsigned>(wire_), what, static_cast<unsigned>(wanted)),
+        place());
   }
   uint64_t raw_varint() {
     try {

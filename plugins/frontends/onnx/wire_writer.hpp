@@ -14,7 +14,9 @@ inline void put_varint(std::string& out, uint64_t value) {
   }
   out.push_back(static_cast<char>(value));
 }
-inline void put_tag(std::string& out, uint32_t field, uint32_t wire) { put_varint(out, (static_cast<uint64_t>(field) << 3) | wire); }
+inline void put_tag(std::string& out, uint32_t field, uint32_t wire) {
+  put_varint(out, (static_cast<uint64_t>(field) << 3) | wire);
+}
 /// Tag and length of a field whose bytes follow by another way.
 inline void put_length(std::string& out, uint32_t field, uint64_t bytes) {
   put_tag(out, field, 2);

@@ -79,7 +79,7 @@ def main():
         rows += [(name, "t", "", TYPES[t], v) for t, v in sorted(types.items())]
         rows += [(name, "v", "", "TN_DTYPE_NONE", v) for v in versions]
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "opset_forms.inc"), "w") as out:
-        out.write("// Made by tools/make_opset_forms.py; do not edit.\n")
+        out.write("// Made by tools/make_opset_forms.py; do not edit.\n// clang-format off\n")
         for name, kind, text, value, since in rows:
             out.write('{"%s", \'%s\', "%s", %s, %d},\n' % (name, kind, text, value, since))
 
