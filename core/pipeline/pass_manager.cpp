@@ -94,6 +94,21 @@ struct Boundary {
   bool operator==(const Boundary&) const = default;
 };
 
+// Nodes that run: those of bodies that fused nodes carry stand for the same work once more, and are not counted.
+uint64_t count_nodes(const Graph& graph) {
+  uint64_t count = 0;
+  for (tn_region id = 0; id < graph.region_bound(); ++id) {
+    if (!graph.region(id).alive) continue;
+    bool runs = true;
+    for (tn_node owner = graph.region(id).parent; owner != TN_NONE && runs; owner = graph.region(graph.node(owner).region_id).parent) {
+      const OpEntry* entry = graph.registry() == nullptr ? nullptr : graph.registry()->find(graph.node(owner).op);
+      runs = entry == nullptr || (entry->def->flags & TN_OP_CONTROL_FLOW) != 0;
+    }
+    if (runs) count += graph.region(id).node_count;
+  }
+  return count;
+}
+
 bool verifies_always() {
 #ifdef NDEBUG
   return false;
@@ -201,7 +216,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   PassReport& pass = report.passes.emplace_back();
   pass.id = string(record.id);
   pass.plugin = std::string(prepared.entry->plugin);
-  pass.nodes_before = pass.nodes_after = graph.live_node_count();
+  pass.nodes_before = pass.nodes_after = count_nodes(graph);
   if (record.level > options.level || switches_.state(pass.id) == SwitchState::off) {
     pass.outcome = PassReport::Outcome::switched_off;
     pass.reason = record.level > options.level
@@ -297,14 +312,14 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   if (is_changed) graph.drop_unused_constants();
   graph.release(before);
   pass.outcome = is_changed ? PassReport::Outcome::ran : PassReport::Outcome::unchanged;
-  pass.nodes_after = graph.live_node_count();
+  pass.nodes_after = count_nodes(graph);
   pass.edits = graph.edits_committed() - edits_before;
 }
 
 void PassManager::run(Graph& graph, std::span<const PreparedPass> passes, const PassOptions& options, OptimizeReport& report,
                       Diagnostics& diagnostics) const {
   graph.set_edit_limit(options.edit_limit);
-  report.nodes_before = report.nodes_after = graph.live_node_count();
+  report.nodes_before = report.nodes_after = count_nodes(graph);
   dump(graph, options, 0, "start");
   for (size_t i = 0; i < passes.size(); ++i) {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) throw Error(exit_job_failed, "optimize", "was cancelled");
@@ -315,7 +330,7 @@ void PassManager::run(Graph& graph, std::span<const PreparedPass> passes, const 
   }
   report.edits = graph.edits_committed();
   if (options.edit_limit != UINT64_MAX) report.edit_authors = graph.edit_authors();
-  report.nodes_after = graph.live_node_count();
+  report.nodes_after = count_nodes(graph);
   graph.set_edit_limit(UINT64_MAX);
 }
 

@@ -50,7 +50,7 @@ struct PassReport {
 };
 
 struct OptimizeReport {
-  uint64_t nodes_before = 0, nodes_after = 0;  // of all regions
+  uint64_t nodes_before = 0, nodes_after = 0;  // of all regions that run: bodies of fused nodes are not counted
   uint64_t edits = 0;
   bool edit_limit_reached = false;
   std::vector<std::string> edit_authors;  // pass or rule of each edit, when there was a limit
