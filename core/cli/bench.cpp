@@ -119,6 +119,7 @@ int compare(const Options& o) {
 }
 
 int bench(const Options& o) {
+  if (o.pipeline.print_resolved) return print_resolved_manifest(o.pipeline);
   if (!o.compare.empty()) return compare(o);
   Contestant c = prepare(o, o.pipeline);
   warm_up(c);

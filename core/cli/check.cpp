@@ -8,6 +8,7 @@ namespace tenon::cli {
 namespace {
 
 int check(const PipelineOptions& o) {
+  if (o.print_resolved) return print_resolved_manifest(o);
   Pipeline p = open_pipeline(o, read_target(o));
   p.graph = p.engine->load_model();
   const auto missing = p.engine->unsupported_operators(*p.graph);

@@ -87,6 +87,12 @@ Pipeline load_pipeline(const PipelineOptions& o, bool explain) {
   return p;
 }
 
+int print_resolved_manifest(const PipelineOptions& o) {
+  Pipeline p = open_pipeline(o, read_target(o));
+  std::printf("%s\n", print_resolved(p.manifest(), p.engine->plugins()).c_str());
+  return 0;
+}
+
 RuntimeOptions runtime_options(const Manifest& m, bool explain) {
   RuntimeOptions r;
   r.threads = m.runtime.threads;

@@ -45,6 +45,8 @@ Manifest read_target(const PipelineOptions& options);
 Pipeline open_pipeline(const PipelineOptions& options, Manifest manifest, bool explain = false);
 /// Also the model, checked for operators nobody has, and the passes.
 Pipeline load_pipeline(const PipelineOptions& options, bool explain = false);
+/// For --print-resolved, which every verb with pipeline options answers before anything else.
+int print_resolved_manifest(const PipelineOptions& options);
 RuntimeOptions runtime_options(const Manifest& manifest, bool explain = false);
 std::unique_ptr<Session> make_session(Pipeline& pipeline, bool explain = false);
 

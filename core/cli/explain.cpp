@@ -53,6 +53,7 @@ void print_memory(const Session& session) {
 }
 
 int explain(const Options& o) {
+  if (o.pipeline.print_resolved) return print_resolved_manifest(o.pipeline);
   Pipeline p = load_pipeline(o.pipeline, true);
   if (o.pipeline.json) {
     for (const auto& e : p.report.records)

@@ -38,6 +38,7 @@ void write_graph(Pipeline& p, const Options& o) {
 }
 
 int optimize(const Options& o) {
+  if (o.pipeline.print_resolved) return print_resolved_manifest(o.pipeline);
   Pipeline p = load_pipeline(o.pipeline);
   if (o.output.empty() && !o.pipeline.json) {
     std::printf("%s", print(*p.graph).c_str());

@@ -56,11 +56,7 @@ void print_outputs(const std::vector<NamedOutput>& outputs) {
 
 int run(const Options& o) {
   const Stopwatch load;
-  if (o.pipeline.print_resolved) {
-    Pipeline p = open_pipeline(o.pipeline, read_target(o.pipeline));
-    std::printf("%s\n", print_resolved(p.manifest(), p.engine->plugins()).c_str());
-    return 0;
-  }
+  if (o.pipeline.print_resolved) return print_resolved_manifest(o.pipeline);
   Pipeline p = load_pipeline(o.pipeline);
   if (!o.pipeline.stop_after.empty()) {
     std::printf("%s", print(*p.graph).c_str());

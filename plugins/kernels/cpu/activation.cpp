@@ -61,15 +61,18 @@ void finish_columns(const Activation& a, float* y, const float* bias, int64_t n)
 
 using namespace sdk;
 
-Activation fused_activation(const Attributes& attrs) {
+Activation fused_activation(const Attributes& attrs, std::string_view alpha, std::string_view beta) {
   struct Entry { const char* name; Act act; float alpha, beta; };
   static constexpr float inf = std::numeric_limits<float>::infinity();
   static constexpr Entry entries[] = {{"", Act::None, 0, 0}, {"Relu", Act::Relu, 0, 0}, {"LeakyRelu", Act::LeakyRelu, 0.01f, 0}, {"Clip", Act::Clip, -inf, inf},
       {"Sigmoid", Act::Sigmoid, 0, 0}, {"Tanh", Act::Tanh, 0, 0}, {"HardSigmoid", Act::HardSigmoid, 0.2f, 0.5f}, {"HardSwish", Act::HardSwish, 0, 0},
-      {"Swish", Act::Swish, 1, 0}, {"Gelu", Act::Gelu, 0, 0}, {"GeluTanh", Act::GeluTanh, 0, 0}, {"Elu", Act::Elu, 1, 0}, {"Mish", Act::Mish, 0, 0}, {"Softplus", Act::Softplus, 0, 0}};
+      {"Swish", Act::Swish, 1, 0}, {"Gelu", Act::Gelu, 0, 0}, {"Elu", Act::Elu, 1, 0}, {"Mish", Act::Mish, 0, 0}, {"Softplus", Act::Softplus, 0, 0}};
   const auto name = attrs.get_string("activation", "");
   for (const auto& e : entries)
-    if (name == e.name) return {e.act, static_cast<float>(attrs.get_float("alpha", e.alpha)), static_cast<float>(attrs.get_float("beta", e.beta))};
+    if (name == e.name) {
+      const Act act = e.act == Act::Gelu && attrs.get_string("approximate", "none") == "tanh" ? Act::GeluTanh : e.act;
+      return {act, static_cast<float>(attrs.get_float(alpha, e.alpha)), static_cast<float>(attrs.get_float(beta, e.beta))};
+    }
   decline("activation " + std::string(name) + " is not in this plugin");
 }
 

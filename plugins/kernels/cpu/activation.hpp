@@ -17,8 +17,9 @@ struct Activation {
   float alpha = 0, beta = 0;  // LeakyRelu, Swish, Elu: alpha; Clip: alpha = min, beta = max; HardSigmoid: both
 };
 
-/// The activation of a fused node (attributes activation, alpha, beta); declines what this plugin does not have.
-Activation fused_activation(const sdk::Attributes& attrs);
+/// The activation of a fused node: attributes activation, approximate (of Gelu), and its parameters under the names
+/// given. Declines what this plugin does not have.
+Activation fused_activation(const sdk::Attributes& attrs, std::string_view alpha = "alpha", std::string_view beta = "beta");
 /// y[i] = act(x[i]); y may be x. Vectorised for the best instruction set that is allowed.
 void apply(const Activation& a, const float* x, float* y, int64_t n) noexcept;
 /// y[i] = act(y[i] + bias + r[i]); r may be NULL.

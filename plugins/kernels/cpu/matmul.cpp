@@ -178,7 +178,7 @@ int run_gemm(const tn_kernel_args* args, uint32_t tile, uint32_t) noexcept {
   return 0;
 }
 
-void match_gemm(const PlanView& v) { fused_activation(v.attrs()); }
+void match_gemm(const PlanView& v) { fused_activation(v.attrs(), "activation_alpha", "activation_beta"); }
 
 void plan_gemm(const PlanView& v, Planned& p) {
   allow_isa(v.cpu_features());
@@ -190,11 +190,9 @@ void plan_gemm(const PlanView& v, Planned& p) {
   auto s = std::make_unique<Gemm>();
   s->ta = attrs.get_int("transA", 0) != 0, s->tb = attrs.get_int("transB", 0) != 0;
   s->m = y.dim(0), s->n = y.dim(1), s->k = a.dim(s->ta ? 0 : 1);
-  // A fused node's alpha and beta belong to its activation; only the plain operator scales its product.
-  const bool plain = v.op_name() == "Gemm";
-  s->act = plain ? Activation{} : fused_activation(attrs);
-  s->alpha = static_cast<float>(attrs.get_float(plain ? "alpha" : "gemm_alpha", 1.0));
-  s->beta = static_cast<float>(attrs.get_float(plain ? "beta" : "gemm_beta", 1.0));
+  s->act = fused_activation(attrs, "activation_alpha", "activation_beta");
+  s->alpha = static_cast<float>(attrs.get_float("alpha", 1.0));
+  s->beta = static_cast<float>(attrs.get_float("beta", 1.0));
   const bool has_c = v.has_input(2);
   int64_t c_rows = 1, c_columns = 1;
   if (has_c) {
