@@ -182,7 +182,7 @@ def summing(c):
     c.add("GroupNormalization", [f32(2, 4, 3), f32(4), f32(4)], num_groups=2)
     c.add("BatchNormalization", [x, f32(3), f32(3), f32(3), np.abs(f32(3)) + 0.1])
     c.add("BatchNormalization", [x, f32(3), f32(3), f32(3), np.abs(f32(3)) + 0.1], outputs=3, training_mode=1)
-    c.add("LRN", [f32(1, 5, 2, 2)], size=3)
+    c.add("LRN", [f32(5, 5, 2, 2)], size=3)
     c.add("MatMul", [f32(2, 1, 3, 5), f32(4, 5, 2)])
     c.add("MatMul", [f32(5), f32(2, 5, 3)])
     c.add("MatMul", [f32(3, 300), f32(300, 70)])
