@@ -95,6 +95,22 @@ void ExportModel::collect_node(uint32_t region, tn_node id, int32_t target, std:
   }
 }
 
+/// Outputs that will need an Identity (see output_names) of a sequence or optional ask for an opset that has
+/// it.
+void ExportModel::collect_outputs(uint32_t region) {
+  const tn_region_info info = graph_.region(regions_[region].id);
+  for (uint32_t i = 0; i < info.output_count; ++i) {
+    const tn_value_info v = graph_.value(info.outputs[i]);
+    if (v.kind == TN_VALUE_RESULT && v.region == regions_[region].id) continue;
+    const int32_t need = identity_since(v.type.kind);
+    opset = std::max(opset, need);
+    if (options_.opset && need > options_.opset)
+      too_new_.push_back(
+          format("output %u of graph '%s' needs opset %d, since it hands on a value that is no tensor", i,
+                 sdk::text(info.name).c_str(), need));
+  }
+}
+
 void ExportModel::collect(int32_t target) {
   regions_.clear();
   region_index_.clear();
@@ -106,6 +122,7 @@ void ExportModel::collect(int32_t target) {
   for (uint32_t i = 0; i < regions_.size(); ++i) {
     found.clear();
     for (tn_node n : graph_.nodes(regions_[i].id).copy()) collect_node(i, n, target, found);
+    collect_outputs(i);
     for (Region& r : found) {
       const auto index = static_cast<uint32_t>(regions_.size());
       r.context = r.kind == Kind::function ? index : regions_[i].context;

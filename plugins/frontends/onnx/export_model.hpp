@@ -66,6 +66,7 @@ class ExportModel {
 
   // Collecting (export_collect.cpp).
   void collect(int32_t target);
+  void collect_outputs(uint32_t region);
   void collect_node(uint32_t region, tn_node node, int32_t target, std::vector<Region>& found);
   bool written_as_function(const sdk::Node& node, const tn_op_def* definition, const Requirement& need,
                            int32_t target) const;

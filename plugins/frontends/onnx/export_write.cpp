@@ -149,11 +149,11 @@ void ExportModel::write_main(uint32_t index) {
 void ExportModel::write_subgraph(uint32_t index) {
   const tn_region_info info = graph_.region(regions_[index].id);
   std::string out;
-  // Inputs first: their names are then the ones they had.
+  // Inputs first: their names are then the ones they had. Runtimes want the shapes of a Loop's.
   std::string inputs;
   for (uint32_t i = 0; i < info.input_count; ++i)
     put_bytes(inputs, graph_field::input,
-              value_info(name_of(index, info.inputs[i]), graph_.value(info.inputs[i]).type, false));
+              value_info(name_of(index, info.inputs[i]), graph_.value(info.inputs[i]).type, true));
   write_nodes(index, out, graph_field::node);
   const auto outputs = output_names(index, out, graph_field::node);
   put_bytes(out, graph_field::name, sdk::view(info.name));

@@ -92,6 +92,11 @@ bool same_definition(std::string_view op, int32_t one, int32_t other) {
   return in_force(one) == in_force(other);
 }
 
+int32_t identity_since(uint32_t kind) {
+  if (kind == TN_KIND_OPTIONAL || kind == TN_KIND_OPTIONAL_SEQUENCE) return 16;
+  return kind == TN_KIND_SEQUENCE ? 14 : oldest_written;
+}
+
 Requirement required_opset(const sdk::GraphView& graph, const sdk::Node& node, const tn_op_def* definition) {
   Requirement r;
   const std::string_view op = node.op_name();
@@ -130,6 +135,14 @@ Requirement required_opset(const sdk::GraphView& graph, const sdk::Node& node, c
         break;
       default:
         break;
+    }
+  }
+  if (op == "Identity" || op == "If" || op == "Loop") {
+    for (tn_value v : node.outputs()) {
+      if (v == TN_NONE) continue;
+      const uint32_t kind = graph.value(v).type.kind;
+      if (op == "Identity" || kind != TN_KIND_SEQUENCE)
+        need(identity_since(kind), [] { return "a result that is no tensor"; });
     }
   }
   for (const ValueForm& f : value_forms)

@@ -29,6 +29,9 @@ bool is_default(const tn_attr& attribute, const tn_op_def* definition, std::stri
 /// Is the same definition of the operator in force at both opsets?
 bool same_definition(std::string_view op, int32_t one, int32_t other);
 
+/// The opset since which Identity takes values of this tn_type_kind.
+int32_t identity_since(uint32_t kind);
+
 /// The IR version that belongs to an opset.
 int32_t ir_version_of(int32_t opset);
 
