@@ -34,6 +34,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
   }
   std::sort(near.begin(), near.end());
   near.erase(std::unique(near.begin(), near.end()), near.end());
+  while (!near.empty() && near.back().first > near.front().first) near.pop_back(); // the nearest alone
   if (near.size() > 3) near.resize(3);
   if (near.empty()) return {};
   std::string s = "did you mean ";

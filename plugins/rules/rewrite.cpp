@@ -65,7 +65,7 @@ bool Rewriter::compute(Refusal* refusal) {
   for (uint32_t i = 0; i < rule_->lets.size(); ++i) {
     gx::Value v = eval.run(rule_->lets[i].expr.program);
     const bool wanted = let_is_operand(i);
-    if (v.is_unknown() || (wanted && v.kind != gx::Value::Tensor && !v.is_number() && v.kind != gx::Value::Graph && v.kind != gx::Value::List)) {
+    if (v.is_unknown() || (wanted && v.kind != gx::Value::Tensor && !v.is_number() && v.kind != gx::Value::Graph && v.kind != gx::Value::List && v.kind != gx::Value::Absent)) {
       *refusal = {v.is_unknown() ? TN_REASON_UNKNOWN : TN_REASON_GUARD, 300, TN_NONE, "let " + rule_->lets[i].name + ": " + rule_->lets[i].expr.program.source, v.is_unknown() ? v.text : v.show() + " is no tensor", {}};
       return false;
     }

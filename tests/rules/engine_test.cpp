@@ -174,9 +174,9 @@ TEST_CASE("A file with faults gives all of them with line, column, pointer and a
  "replace": {"nodes": {"f": {"op": "Conv", "in": ["X", "V"], "out": ["c"]}}}})");
   const std::string all = joined(said);
   INFO(all);
-  CHECK(all.find("test.json:2:43: E201: unknown key 'outs'  [/pattern/nodes/conv/outs]") != std::string::npos);
+  CHECK(all.find("test.json:2:44: E201: unknown key 'outs'  [/pattern/nodes/conv/outs]") != std::string::npos);
   CHECK(all.find("did you mean") != std::string::npos);
-  CHECK(all.find("test.json:4:12: E301: unknown function 'rnk'") != std::string::npos);
+  CHECK(all.find("test.json:4:13: E301: unknown function 'rnk'") != std::string::npos);
   CHECK(all.find("did you mean 'rank'?") != std::string::npos);
   CHECK(all.find("E300: expected a value, found the end") != std::string::npos);
   CHECK(all.find("E206: unbound name 'V'") != std::string::npos);
