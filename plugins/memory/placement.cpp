@@ -25,6 +25,18 @@ Overlaps::Overlaps(const Problem& problem) : problem_(problem) {
   for (uint32_t i = 0; i < problem.count; ++i) insert(i);
 }
 
+void Overlaps::remember(uint64_t limit) {
+  std::vector<uint64_t> from(problem_.count + size_t{1}, 0);
+  std::vector<uint32_t> all;
+  for (uint32_t i = 0; i < problem_.count; ++i) {
+    for_each(i, [&](uint32_t other) { all.push_back(other); });
+    if (all.size() > limit) return;
+    from[i + size_t{1}] = all.size();
+  }
+  remembered_ = std::move(all);
+  remembered_from_ = std::move(from);
+}
+
 // Into the few nodes whose spans make up the box's interval, bottom up.
 void Overlaps::insert(uint32_t i) {
   uint32_t low = problem_.buffers[i].first_step + leaves_, high = problem_.buffers[i].last_step + leaves_ + 1;
@@ -70,6 +82,7 @@ Placement place(const Problem& problem, const Overlaps& overlaps, const std::vec
   std::vector<std::pair<uint64_t, uint64_t>> taken;  // begin, end
   for (const uint32_t i : order) {
     taken.clear();
+    *work += 16;
     overlaps.for_each(i, [&](uint32_t other) {
       ++*work;
       if (placed[other] && buffers[other].bytes != 0) taken.emplace_back(result.offsets[other], result.offsets[other] + buffers[other].bytes);
@@ -109,14 +122,11 @@ Placement best_of_orders(const Problem& problem, uint64_t work_limit) {
   uint64_t work = 0;
   Placement best;
   best.height = UINT64_MAX;
-  for (const Order by : {Order::size, Order::area, Order::conflicts, Order::duration, Order::start}) {
-    const std::vector<uint32_t> order = make_order(problem, overlaps, by);
-    for (const Fit fit : {Fit::smallest_gap, Fit::lowest}) {
-      const uint64_t limit = best.height == UINT64_MAX ? UINT64_MAX - 1 : best.height - 1;
-      Placement next = place(problem, overlaps, order, fit, limit, &work);
-      if (next.height < best.height) best = std::move(next);
-      if (best.height <= problem.lower_bound || work > work_limit) return best;
-    }
+  for (const auto& [by, fit] : all_orders) {
+    const uint64_t limit = best.height == UINT64_MAX ? UINT64_MAX - 1 : best.height - 1;
+    Placement next = place(problem, overlaps, make_order(problem, overlaps, by), fit, limit, &work);
+    if (next.height < best.height) best = std::move(next);
+    if (best.height <= problem.lower_bound || work > work_limit) return best;
   }
   return best;
 }

@@ -20,8 +20,14 @@ struct Problem {
 class Overlaps {
  public:
   explicit Overlaps(const Problem& problem);
+  // Writes the answers down, for many placements over the same boxes; nothing when there are more than `limit`.
+  void remember(uint64_t limit);
   template <class F>
   void for_each(uint32_t i, F&& visit) const {
+    if (!remembered_from_.empty()) {
+      for (uint64_t k = remembered_from_[i]; k < remembered_from_[i + size_t{1}]; ++k) visit(remembered_[k]);
+      return;
+    }
     const tn_buffer& box = problem_.buffers[i];
     uint32_t node = 1, low = 0, high = leaves_;
     while (true) {  // boxes that contain box.first_step and begin before it
@@ -44,11 +50,19 @@ class Overlaps {
   Problem problem_;
   uint32_t leaves_ = 1;
   std::vector<std::vector<uint32_t>> tree_;
-  std::vector<uint32_t> by_start_, starts_;
+  std::vector<uint32_t> by_start_, starts_, remembered_;
+  std::vector<uint64_t> remembered_from_;
 };
 
 enum class Fit { smallest_gap, lowest };
 enum class Order { size, area, duration, start, conflicts };
+
+// In the order worth trying: by size is best on networks, by start is exact when all boxes are equal.
+inline constexpr std::pair<Order, Fit> all_orders[] = {
+    {Order::size, Fit::smallest_gap}, {Order::start, Fit::lowest},     {Order::size, Fit::lowest},
+    {Order::area, Fit::smallest_gap}, {Order::area, Fit::lowest},      {Order::conflicts, Fit::smallest_gap},
+    {Order::conflicts, Fit::lowest},  {Order::duration, Fit::lowest},  {Order::duration, Fit::smallest_gap},
+    {Order::start, Fit::smallest_gap}};
 
 struct Placement {
   std::vector<uint64_t> offsets;
@@ -58,7 +72,7 @@ struct Placement {
 std::vector<uint32_t> make_order(const Problem& problem, const Overlaps& overlaps, Order by);
 
 // Places boxes one after another. Gives up (height UINT64_MAX) as soon as `limit` would be passed. `work` counts the
-// boxes looked at.
+// boxes looked at, and each box placed as some more.
 Placement place(const Problem& problem, const Overlaps& overlaps, const std::vector<uint32_t>& order, Fit fit, uint64_t limit, uint64_t* work);
 
 Placement greedy_by_size(const Problem& problem);

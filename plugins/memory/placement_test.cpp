@@ -113,7 +113,24 @@ TEST_CASE("overlaps are those that share a step") {
     }
     std::sort(found.begin(), found.end());
     CHECK(found == expected);
+    Overlaps written({buffers.data(), 200, 0});
+    written.remember(100'000);
+    std::vector<uint32_t> again;
+    written.for_each(i, [&](uint32_t other) { again.push_back(other); });
+    std::sort(again.begin(), again.end());
+    CHECK(again == expected);
   }
+}
+
+TEST_CASE("equal boxes are placed at the bound, however many") {
+  std::vector<tn_buffer> buffers = random_buffers(5, 20'000, 20'000, 6);
+  for (tn_buffer& b : buffers) b.bytes = 64;
+  std::vector<uint64_t> live(20'001, 0);
+  for (const tn_buffer& b : buffers) {
+    for (uint32_t step = b.first_step; step <= b.last_step; ++step) live[step] += 64;
+  }
+  const uint64_t bound = *std::max_element(live.begin(), live.end());
+  CHECK(best_of_orders({buffers.data(), 20'000, bound}).height == bound);
 }
 
 TEST_CASE("a hundred thousand short-lived buffers are placed") {

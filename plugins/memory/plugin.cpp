@@ -9,7 +9,8 @@ using tenon_memory::Placement;
 using tenon_memory::Problem;
 
 constexpr uint32_t largest_search = 5000;         // buffers
-constexpr uint64_t search_work = 20'000'000;      // boxes looked at; some 50 ms
+constexpr uint64_t search_work = 8'000'000;       // boxes looked at; 50 to 100 ms
+constexpr uint64_t portfolio_work = 50'000'000;
 
 using Place = void (*)(void*, uint32_t, uint64_t);
 
@@ -29,7 +30,7 @@ tn_status greedy(void*, const tn_buffer* buffers, uint32_t count, uint64_t bound
 }
 
 tn_status best_fit(void*, const tn_buffer* buffers, uint32_t count, uint64_t bound, Place place, void* context, const tn_diag* diag) {
-  return answer(buffers, count, bound, place, context, diag, [](const Problem& problem) { return tenon_memory::best_of_orders(problem, search_work); });
+  return answer(buffers, count, bound, place, context, diag, [](const Problem& problem) { return tenon_memory::best_of_orders(problem, portfolio_work); });
 }
 
 tn_status search(void*, const tn_buffer* buffers, uint32_t count, uint64_t bound, Place place, void* context, const tn_diag* diag) {

@@ -38,17 +38,17 @@ std::vector<uint32_t> boxes_above(const Problem& problem, const Placement& place
 }  // namespace
 
 Placement search(const Problem& problem, uint64_t work_limit) {
-  const Overlaps overlaps(problem);
+  constexpr uint64_t most_remembered = 8'000'000;
+  Overlaps overlaps(problem);
+  overlaps.remember(most_remembered);
   uint64_t work = 0;
   Candidate current;
   current.placement.height = UINT64_MAX;
-  for (const Order by : {Order::size, Order::area, Order::conflicts, Order::duration, Order::start}) {
+  for (const auto& [by, fit] : all_orders) {
     const std::vector<uint32_t> order = make_order(problem, overlaps, by);
-    for (const Fit fit : {Fit::smallest_gap, Fit::lowest}) {
-      Placement next = place(problem, overlaps, order, fit, UINT64_MAX - 1, &work);
-      if (next.height < current.placement.height) current = {order, fit, std::move(next)};
-      if (current.placement.height <= problem.lower_bound) return current.placement;
-    }
+    Placement next = place(problem, overlaps, order, fit, UINT64_MAX - 1, &work);
+    if (next.height < current.placement.height) current = {order, fit, std::move(next)};
+    if (current.placement.height <= problem.lower_bound) return current.placement;
   }
   Placement best = current.placement;
   Random random;
