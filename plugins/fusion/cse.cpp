@@ -48,7 +48,7 @@ void append_attr(std::string& key, const tn_attr& a) {
   append(key, a.kind);
   switch (a.kind) {
     case TN_ATTR_INT: append(key, a.u.i); break;
-    case TN_ATTR_FLOAT: append(key, a.u.f); break;
+    case TN_ATTR_FLOAT: append(key, static_cast<float>(a.u.f)); break;  // what ONNX can hold
     case TN_ATTR_STRING: append_text(key, a.u.s); break;
     case TN_ATTR_INTS: append(key, a.count); append(key, a.u.ints, a.count * sizeof(int64_t)); break;
     case TN_ATTR_FLOATS: append(key, a.count); append(key, a.u.floats, a.count * sizeof(double)); break;
@@ -87,7 +87,7 @@ bool default_attr(const tn_graph_api* api, const tn_attr_def& d, tn_attr* out) {
   out->count = d.count;
   switch (d.kind) {
     case TN_ATTR_INT: out->u.i = d.default_int; return true;
-    case TN_ATTR_FLOAT: out->u.f = static_cast<double>(static_cast<float>(d.default_float)); return true;
+    case TN_ATTR_FLOAT: out->u.f = d.default_float; return true;
     case TN_ATTR_STRING: out->u.s = d.default_string; return true;
     case TN_ATTR_INTS: out->u.ints = d.default_ints; return true;
     default: return false;
