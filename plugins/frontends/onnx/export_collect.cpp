@@ -1,6 +1,7 @@
 // ExportModel: regions, names and the operator set.
 #include <algorithm>
 
+#include "expansions.hpp"
 #include "export_model.hpp"
 #include "onnx_fields.hpp"
 
@@ -18,7 +19,8 @@ bool is_control_flow(std::string_view op) {
 }
 bool in_default_domain(std::string_view op) { return op.find("::") == std::string_view::npos; }
 
-/// ONNX Runtime 1.32 runs Swish at opset 24 and has no kernel for it from 25 on: there its body is written.
+/// ONNX Runtime 1.32 runs Swish at opset 24 and has no kernel for it from 25 on: there it is written as what
+/// it is made of.
 bool runtime_lacks(std::string_view op, int32_t opset) { return op == "Swish" && opset >= 25; }
 }  // namespace
 
@@ -78,7 +80,10 @@ void ExportModel::collect_node(uint32_t region, tn_node id, int32_t target, std:
     if (registry_ && !def) pinned_.emplace_back(node.op_name(), node.version());
   }
   const bool function = written_as_function(node, def, need, target);
-  if (standard && !function) {
+  if (standard && !function && target && (need.opset > target || runtime_lacks(node.op_name(), target)) &&
+      can_expand(graph_, node)) {
+    expanded_.insert(id);
+  } else if (standard && !function) {
     opset = std::max(opset, need.opset);
     if (options_.opset && need.opset > options_.opset)
       too_new_.push_back(format("node %s (%.*s) needs opset %d for %s", node.label().c_str(),
@@ -114,6 +119,7 @@ void ExportModel::collect_outputs(uint32_t region) {
 void ExportModel::collect(int32_t target) {
   regions_.clear();
   region_index_.clear();
+  expanded_.clear();
   too_new_.clear();
   pinned_.clear();
   opset = oldest_written;

@@ -86,6 +86,7 @@ class ExportModel {
   void write_function(uint32_t index);
   void write_subgraph(uint32_t index);
   void write_nodes(uint32_t index, std::string& out, uint32_t field);
+  void write_expanded(uint32_t index, const sdk::Node& node, std::string& out, uint32_t field);
   void write_node(uint32_t index, const sdk::Node& node, std::string& out);
   void write_call(uint32_t index, const sdk::Node& node, const Region& function, std::string& out);
   void write_attributes(const sdk::Node& node, std::string_view op, bool standard, std::string& out);
@@ -106,6 +107,7 @@ class ExportModel {
   std::unordered_map<std::string, uint32_t> function_counts_;
   std::vector<std::string> too_new_;                     // nodes that ask for more than options_.opset
   std::vector<std::pair<std::string, int32_t>> pinned_;  // operators without a definition, and their version
+  std::unordered_set<tn_node> expanded_;                 // written as the operators they are made of
   bool hole_ = false;  // an operator that the common runtime lacks at the target although ONNX has it
 };
 

@@ -1,6 +1,7 @@
 // ExportModel: messages.
 #include <algorithm>
 
+#include "expansions.hpp"
 #include "export_model.hpp"
 #include "onnx_fields.hpp"
 #include "tensor_writer.hpp"
@@ -22,22 +23,7 @@ OpName split(std::string_view op) {
 }
 
 std::string identity(const std::string& from, const std::string& to) {
-  std::string n;
-  put_bytes(n, node_field::input, from);
-  put_bytes(n, node_field::output, to);
-  put_bytes(n, node_field::op_type, "Identity");
-  return n;
-}
-
-std::string constant_node(const std::string& name, const tn_tensor& tensor) {
-  std::string attribute, n;
-  put_bytes(attribute, attribute_field::name, "value");
-  put_bytes(attribute, attribute_field::t, tensor_message({}, tensor));
-  put_int(attribute, attribute_field::type, attribute_type::tensor);
-  put_bytes(n, node_field::output, name);
-  put_bytes(n, node_field::op_type, "Constant");
-  put_bytes(n, node_field::attribute, attribute);
-  return n;
+  return plain_node("Identity", {from}, to);
 }
 
 }  // namespace
@@ -122,10 +108,23 @@ std::vector<std::string> ExportModel::output_names(uint32_t index, std::string& 
 void ExportModel::write_nodes(uint32_t index, std::string& out, uint32_t field) {
   std::string bytes;
   for (tn_node n : graph_.nodes(regions_[index].id).copy()) {
+    if (expanded_.count(n)) {
+      write_expanded(index, graph_.node(n), out, field);
+      continue;
+    }
     bytes.clear();
     write_node(index, graph_.node(n), bytes);
     put_bytes(out, field, bytes);
   }
+}
+
+void ExportModel::write_expanded(uint32_t index, const sdk::Node& node, std::string& out, uint32_t field) {
+  const std::string input = name_of(index, node.input(0)), output = name_of(index, node.output(0));
+  Region& context = regions_[regions_[index].context];
+  const auto fresh = [&] {
+    return context.kind == Kind::main ? unique(output + "_part") : "part" + std::to_string(context.counter++);
+  };
+  for (const std::string& step : expand(graph_, node, input, output, fresh)) put_bytes(out, field, step);
 }
 
 void ExportModel::write_main(uint32_t index) {
