@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# What a newcomer and a vendor do, against the built tree: the SDK installed and the example plugin built with plain
+# CMake against it, run and looked at; plugins that are bad in every way; the README's commands as written.
+#   BUILD    the build tree (build)
+#   FIXTURES the bad plugins that the tests build ($BUILD/tests/plugins)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+build=$(realpath "${BUILD:-build}")
+fixtures=${FIXTURES:-$build/tests/plugins}
+for needed in "$build/bin/tenon" "$fixtures/libgood.so"; do
+  if [ ! -e "$needed" ]; then
+    echo "10-examples: $needed is missing; run \`make build\` first" >&2
+    exit 2
+  fi
+done
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export TENON_CACHE_DIR="$scratch/cache"  # nothing remembered from other runs
+checks="python3 scripts/ci/example_checks.py"
+
+echo "--- install, and build the example outside the tree"
+cmake --install "$build" --prefix "$scratch/installed" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+# A tree that moves as a whole: what is built against it must not know where it was made.
+mv "$scratch/installed" "$scratch/moved"
+tenon="$scratch/moved/bin/tenon"
+cp -r examples/out_of_tree "$scratch/acme"
+rm -rf "$scratch/acme/build"
+cmake -S "$scratch/acme" -B "$scratch/acme/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/moved" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+cmake --build "$scratch/acme/build" -j 2 >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+ctest --test-dir "$scratch/acme/build" --output-on-failure
+
+echo "--- run its manifest"
+"$tenon" run "$scratch/acme/pipeline.json" --outputs "$scratch/out.npz" --json >"$scratch/report.json"
+$checks outputs "$scratch/out.npz" "$scratch/acme/model/expected.npz"
+$checks report "$scratch/report.json" rules.AcmeSoftClamp.matched=3 rules.AcmeSoftClamp.applied=2 \
+  rules.drop_redundant_clip.matched=2 rules.drop_redundant_clip.applied=1 kernels.acme=3
+# Switched off, the rule does nothing; without its kernel, the operator's meaning in plain operators runs.
+"$tenon" run "$scratch/acme/pipeline.json" --set switches.AcmeSoftClamp=off --set 'kernels.deny=["com.acme.*"]' \
+  --outputs "$scratch/out.npz" --json >"$scratch/report.json"
+$checks outputs "$scratch/out.npz" "$scratch/acme/model/expected.npz"
+$checks report "$scratch/report.json" rules.AcmeSoftClamp.applied=0 kernels.acme=0
+"$tenon" explain "$scratch/acme/pipeline.json" --rule drop_redundant_clip >"$scratch/explained"
+grep -q 'guard .*narrow/Clip.*the bounds are \[-1, 1\], limit is 2' "$scratch/explained"
+# Installed beside the built-in ones it is found by its name, also by a manifest that says nothing of folders.
+cmake --install "$scratch/acme/build" --prefix "$scratch/moved" >/dev/null
+"$tenon" plugins list >"$scratch/list"
+grep -q '^acme  *1\.0\.0' "$scratch/list"
+"$tenon" run "$scratch/acme/model/acme.onnx" --plugin acme --inputs "$scratch/acme/model/input.npz" --outputs "$scratch/out.npz" -q
+$checks outputs "$scratch/out.npz" "$scratch/acme/model/expected.npz"
+
+echo "--- bad plugins: one clear line each, and the run goes on"
+mkdir "$scratch/bad"
+head -c 3000 "$fixtures/libgood.so" >"$scratch/bad/libcut_short.so"
+{ head -c 200 "$fixtures/libgood.so"; head -c 20000 /dev/zero | tr '\0' 'x'; } >"$scratch/bad/libcorrupt.so"
+echo "not a library" >"$scratch/bad/libtext.so"
+cp "$fixtures"/lib{wrong_major,missing_symbol,missing_dependency,undefined_symbol,throws_in_constructor,throws_in_open,crashes_on_load,crashes_in_open,exits_on_load}.so "$scratch/bad/"
+bad=$(cd "$scratch/bad" && ls lib*.so)
+{
+  echo '{"schema": "tenon.pipeline/1", "model": "acme/model/acme.onnx", "inputs": "acme/model/input.npz",'
+  echo ' "plugins": ["onnx", "ops", "fusion", "rules", "memory", "reference", "tensors", "acme"'
+  for library in $bad; do echo "   , {\"path\": \"bad/$library\", \"required\": false}"; done
+  echo ' ]}'
+} >"$scratch/bad.json"
+"$tenon" run "$scratch/bad.json" --outputs "$scratch/out.npz" --json >"$scratch/report.json" 2>"$scratch/said" || { cat "$scratch/said"; exit 1; }
+$checks outputs "$scratch/out.npz" "$scratch/acme/model/expected.npz"
+for library in $bad; do
+  line=$(grep -F "/$library: refused: " "$scratch/said" || true)
+  if [ "$(grep -c . <<<"$line")" != 1 ] || ! grep -q ' -- ' <<<"$line"; then
+    echo "10-examples: expected one line with a reason and a remedy about $library, found: ${line:-nothing}" >&2
+    exit 1
+  fi
+  echo "${line##*/bad/}"
+done
+# The same from the remembered scan, and as an error where the manifest requires the plugin.
+"$tenon" run "$scratch/bad.json" --outputs "$scratch/out.npz" --json 2>&1 >/dev/null | cmp - "$scratch/said"
+code=0
+"$tenon" run "$scratch/bad.json" --plugin "$scratch/bad/libmissing_symbol.so" 2>"$scratch/said" >/dev/null || code=$?
+[ "$code" = 2 ] || { echo "10-examples: a required plugin that is refused gave exit code $code, expected 2" >&2; exit 1; }
+grep -q 'error .*libmissing_symbol.so: refused: has no symbol tenon_plugin_entry' "$scratch/said"
+# Lying in a plugin folder, but named by no manifest, they change nothing and are not even looked at.
+TENON_PLUGIN_PATH="$scratch/bad" "$tenon" run "$scratch/acme/pipeline.json" --outputs "$scratch/out.npz" >/dev/null 2>"$scratch/said"
+if grep -q refused "$scratch/said"; then cat "$scratch/said" >&2; exit 1; fi
+
+echo "--- the README's commands, as written"
+mkdir "$scratch/readme"
+git ls-files -z --cached --others --exclude-standard README.md examples models rules schemas scripts | xargs -0 cp --parents -t "$scratch/readme"
+ln -s "$build" "$scratch/readme/build"
+$checks readme README.md "$scratch/commands"
+for commands in "$scratch"/commands/*.sh; do
+  echo "-- $(grep -m1 . "$commands")"
+  if ! (cd "$scratch/readme" && timeout 300 bash -euo pipefail "$commands") >"$scratch/log" 2>&1; then
+    cat "$commands" "$scratch/log" >&2
+    echo "10-examples: these commands of README.md failed" >&2
+    exit 1
+  fi
+done
+echo "10-examples: all as it should be"

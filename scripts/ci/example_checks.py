@@ -1,0 +1,80 @@
+"""Checks that 10-examples.sh makes, with the standard library alone.
+
+    outputs FOUND.npz EXPECTED.npz    the same names, shapes and float32 values (rtol 1e-4, atol 1e-5)
+    report REPORT.json KEY=VALUE...   fields of `tenon run --json`; a number that is absent counts as 0
+    readme README.md FOLDER           every ```sh block behind a line `<!-- ci -->` becomes FOLDER/NN.sh
+"""
+
+import array
+import ast
+import json
+import math
+import os
+import sys
+import zipfile
+
+
+def read_npz(path):
+    tensors = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.namelist():
+            data = archive.read(member)
+            if data[:6] != b"\x93NUMPY":
+                sys.exit(f"{path}: {member} is no .npy file")
+            width = 2 if data[6] == 1 else 4
+            end = 8 + width + int.from_bytes(data[8 : 8 + width], "little")
+            header = ast.literal_eval(data[8 + width : end].decode())
+            if header["descr"] != "<f4" or header["fortran_order"]:
+                sys.exit(f"{path}: {member} is {header}, expected float32 in C order")
+            values = array.array("f")
+            values.frombytes(data[end:])
+            if math.prod(header["shape"]) != len(values):
+                sys.exit(f"{path}: {member} has {len(values)} values for shape {header['shape']}")
+            tensors[member.removesuffix(".npy")] = (header["shape"], values)
+    return tensors
+
+
+def outputs(found_path, expected_path):
+    found, expected = read_npz(found_path), read_npz(expected_path)
+    if found.keys() != expected.keys():
+        sys.exit(f"outputs are {sorted(found)}, expected {sorted(expected)}")
+    for name, (shape, values) in expected.items():
+        if found[name][0] != shape:
+            sys.exit(f"{name} has shape {found[name][0]}, expected {shape}")
+        for i, (a, b) in enumerate(zip(found[name][1], values)):
+            if not abs(a - b) <= 1e-5 + 1e-4 * abs(b):
+                sys.exit(f"{name}[{i}] is {a}, expected {b}")
+
+
+def report(path, *wanted):
+    with open(path, encoding="utf-8") as file:
+        fields = json.load(file)
+    for item in wanted:
+        key, _, value = item.partition("=")
+        found = fields
+        for part in key.split("."):
+            found = found.get(part, 0) if isinstance(found, dict) else 0
+        if found != int(value):
+            sys.exit(f"{path}: {key} is {found}, expected {value}")
+
+
+def readme(path, folder):
+    os.makedirs(folder)
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    count = 0
+    for i, line in enumerate(lines):
+        if line.strip() != "<!-- ci -->":
+            continue
+        if lines[i + 1] != "```sh":
+            sys.exit(f"{path}:{i + 2}: expected ```sh behind the mark, found {lines[i + 1]!r}")
+        end = lines.index("```", i + 2)
+        count += 1
+        with open(os.path.join(folder, f"{count:02}.sh"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines[i + 2 : end]) + "\n")
+    if count == 0:
+        sys.exit(f"{path}: no block is marked <!-- ci -->")
+
+
+if __name__ == "__main__":
+    {"outputs": outputs, "report": report, "readme": readme}[sys.argv[1]](*sys.argv[2:])
