@@ -16,6 +16,8 @@ constexpr size_t named_nodes = 3;
 // A node whose regions are no control flow carries its own body, which runs where no kernel does.
 bool has_body(const Graph& graph, const Node& node, const OpEntry* entry) {
   if (entry != nullptr && (entry->def->flags & TN_OP_CONTROL_FLOW) != 0) return false;
+  // SequenceMap's region is called so too, and runs once an element.
+  if (entry == nullptr && split_op_name(symbol_text(node.op)).domain.empty()) return false;
   return std::any_of(node.regions().begin(), node.regions().end(), [&](tn_region region) { return graph.region_name(region) == "body"; });
 }
 

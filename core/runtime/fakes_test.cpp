@@ -439,7 +439,7 @@ tn_value Builder::input(const std::string& name, tn_dtype dtype, const std::vect
 tn_value Builder::node(const std::string& op, const std::vector<tn_value>& inputs, const std::string& name, tn_region region) {
   tn_node_desc desc{};
   desc.size = sizeof desc;
-  desc.op = intern("t::" + op);
+  desc.op = intern(op.front() == '=' ? op.substr(1) : "t::" + op);
   desc.region = region;
   desc.before = TN_NONE;
   desc.name = to_abi(name);

@@ -146,11 +146,7 @@ class Lowering {
 
   bool inline_body(tn_edit* edit, tn_node node) {
     const Node& n = graph_.node(node);
-    if (op_has_flag(registries_, n.op, TN_OP_CONTROL_FLOW)) return false;
-    tn_region body = TN_NONE;
-    for (const tn_region region : n.regions()) {
-      if (graph_.region_name(region) == "body") body = region;
-    }
+    const tn_region body = body_of(graph_, registries_, node);
     if (body == TN_NONE) return false;
     const std::vector<tn_value> formals = graph_.region(body).inputs;
     std::vector<tn_value> outputs = graph_.region(body).outputs;

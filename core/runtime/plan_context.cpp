@@ -1,6 +1,7 @@
 #include "core/runtime/plan_context.hpp"
 
 #include "core/base/text.hpp"
+#include "core/graph/interner.hpp"
 #include "core/runtime/cpu_features.hpp"
 
 namespace tenon {
@@ -63,6 +64,16 @@ tn_node_info node_info(Graph& graph, tn_node node) {
   info.size = sizeof info;
   graph_api()->node(&graph, node, &info);
   return info;
+}
+
+tn_region body_of(const Graph& graph, const OpRegistry& ops, tn_node node) {
+  const Node& n = graph.node(node);
+  if (op_has_flag(ops, n.op, TN_OP_CONTROL_FLOW)) return TN_NONE;
+  if (ops.find(n.op) == nullptr && split_op_name(graph.op_name(node)).domain.empty()) return TN_NONE;
+  for (const tn_region region : n.regions()) {
+    if (graph.region_name(region) == "body") return region;
+  }
+  return TN_NONE;
 }
 
 bool op_has_flag(const OpRegistry& ops, tn_sym op, uint32_t flag) {

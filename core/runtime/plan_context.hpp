@@ -37,6 +37,9 @@ class PlanContext {
 };
 
 tn_node_info node_info(Graph& graph, tn_node node);
+// The region that says what a fused node computes; TN_NONE: it has none. An operator of ai.onnx that nobody defines may
+// run its region "body" in its own way (SequenceMap does), so that one is none.
+tn_region body_of(const Graph& graph, const OpRegistry& ops, tn_node node);
 bool op_has_flag(const OpRegistry& ops, tn_sym op, uint32_t flag);
 
 }  // namespace tenon

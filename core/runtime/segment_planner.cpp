@@ -263,14 +263,9 @@ void SegmentPlanner::find_needed() {
 }
 
 bool SegmentPlanner::can_expand(tn_node node) const {
-  const Node& n = graph_.node(node);
-  const OpEntry* entry = registries_.find(n.op);
+  const OpEntry* entry = registries_.find(graph_.node(node).op);
   if (entry != nullptr && entry->def != nullptr && entry->def->decompose != nullptr) return true;
-  if (op_has_flag(registries_, n.op, TN_OP_CONTROL_FLOW)) return false;
-  for (const tn_region region : n.regions()) {
-    if (graph_.region_name(region) == "body") return true;
-  }
-  return false;
+  return body_of(graph_, registries_, node) != TN_NONE;
 }
 
 bool SegmentPlanner::plan_as_view(tn_node node, const Selection* selection, uint32_t* input) {

@@ -199,6 +199,22 @@ TEST_CASE("without a kernel the body runs, else the decomposition, else all that
   CHECK(message.find("first") != std::string::npos);
 }
 
+TEST_CASE("the body of an operator that nobody defines is not taken for what it computes") {
+  const auto all = registries();
+  const auto message_of = [&](const std::string& op) {
+    Builder b(*all);
+    const tn_value x = b.input("x", TN_FLOAT32, {"2"});
+    const tn_value mapped = b.node(op, {x});
+    const tn_region body = b.region(mapped, "body");
+    b.outputs({b.node("Neg", {b.input("a", TN_FLOAT32, {"2"}, body)}, "", body)}, body);
+    b.outputs({mapped});
+    auto graph = b.finish();
+    return error_of([&] { Session session(std::move(graph), *all, two_threads()); });
+  };
+  CHECK(message_of("=SequenceMap").find("SequenceMap") != std::string::npos);
+  CHECK(message_of("=acme::Group") == "no error");  // a group that a rule made
+}
+
 TEST_CASE("a kernel that declines the shapes of a run gives way to the decomposition, for that run") {
   const auto all = registries();
   Builder b(*all);

@@ -35,6 +35,7 @@ class Builder {
   explicit Builder(const Registries& registries);
   ~Builder();
   tn_value input(const std::string& name, tn_dtype dtype, const std::vector<std::string>& dims, tn_region region = 0);  // "3" or a name
+  // Of domain "t"; "=Name" is an operator of ai.onnx.
   tn_value node(const std::string& op, const std::vector<tn_value>& inputs, const std::string& name = "", tn_region region = 0);
   tn_value floats(const std::vector<float>& values, std::vector<int64_t> dims);
   tn_value ints(const std::vector<int64_t>& values);
