@@ -196,6 +196,7 @@ void Engine::lost(const Candidate& c) {
   for (uint32_t i = 0; i < c.size; ++i) {
     const auto gone = erased_by_.find(pool_[c.first_node + i]);
     if (gone == erased_by_.end()) continue;
+    if (gone->second == c.entry) return; // a smaller variant of what this very rule took: no loss
     const auto& winner = rules_.entries()[gone->second];
     r.got = "lost to " + winner.rule->name + " (priority " + std::to_string(winner.rule->priority) + ")";
     break;
