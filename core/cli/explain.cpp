@@ -27,6 +27,17 @@ std::unique_ptr<Session> planned_session(const Options& o, Pipeline& p) {
   return session;
 }
 
+/// Names of the nodes of the optimised graph that stand for a node of the model, itself included.
+std::set<std::string> names_of(const Graph& graph, const std::string& node) {
+  std::set<std::string> names{node};
+  for (tn_node n = 0; n < graph.node_bound(); ++n) {
+    if (!graph.node(n).alive) continue;
+    for (const std::string_view origin : graph.origins(n))
+      if (origin == node) names.insert(std::string(graph.node_name(n)));
+  }
+  return names;
+}
+
 void print_memory(const Session& session) {
   const auto stats = session.stats();
   std::printf("arena %s, lower bound (largest live sum) %s, ratio %.3f; without reuse %s; planner %s\n", format_bytes(stats.arena_bytes).c_str(), format_bytes(stats.live_bound_bytes).c_str(),
@@ -69,12 +80,13 @@ int explain(const Options& o) {
   }
   if (!o.node.empty()) {
     const std::string rules = explain_node_text(p.report, o.node);
+    const auto wanted = names_of(*p.graph, o.node);
     const auto session = planned_session(o, p);
     std::string kernels;
     std::vector<std::string> names;
     for (const auto& n : session->planned_nodes()) {
       names.push_back(n.name);
-      if (n.name == o.node) kernels += fmt::format("{} {}: {}{}\n{}", n.op, n.name, n.how, n.kernel.empty() ? "" : " " + n.kernel, n.selection);
+      if (wanted.count(n.name)) kernels += fmt::format("{} {}: {}{}\n{}", n.op, n.name, n.how, n.kernel.empty() ? "" : " " + n.kernel, n.selection);
     }
     if (rules.empty() && kernels.empty()) throw Error(exit_bad_input, "--node " + o.node, "no such node in the model, and no rule looked at one" + did_you_mean(o.node, names));
     if (!rules.empty()) std::printf("rules and passes that looked at it:\n%s", rules.c_str());
