@@ -142,6 +142,11 @@ void shapes_of_matmul(ProductState& s) {
 void plan_matmul(const PlanView& v, Planned& p) {
   auto s = make_state<ProductState>(v);
   shapes_of_matmul(*s);
+  // One matrix on the right: the batches of the left are rows of one product, and blocks are filled.
+  if (s->in[1].rank() <= 2 && !s->a_at.empty()) {
+    s->m *= static_cast<int64_t>(s->a_at.size());
+    s->a_at = s->b_at = {0};
+  }
   if (v.op_name() == "tenon::FusedMatMul") {
     s->activation = fused_activation(v);
     s->has_c = s->has_in(2);
