@@ -190,11 +190,16 @@ void RuleLoader::check_body(const Json& json, Rule& rule) {
     return false;
   };
   if (p.body == Replacement::Origin) {
-    for (const auto& pattern : rule.patterns) {
+    for (auto& pattern : rule.patterns) {
       std::vector<bool> produced(rule.values.size());
       for (const auto& n : pattern.nodes)
         for (const uint32_t v : n.out)
           if (v != none) produced[v] = true;
+      // What may be missing and is no operand, axes say, can only be kept as a constant: then it must be one.
+      for (auto& n : pattern.nodes)
+        for (auto& a : n.alternatives)
+          for (auto& s : a.in)
+            if (s.value != none && s.optional && !produced[s.value] && !operand[s.value] && !constant(pattern, s.value)) s.constant = true;
       for (const auto& n : pattern.nodes)
         for (const auto& a : n.alternatives)
           for (const auto& s : a.in)

@@ -119,8 +119,17 @@ sdk::OwnedTensor CaseGraph::contents(uint32_t value, const std::vector<int64_t>&
   t.dtype = setup_.dtype;
   const Json* j = find(name);
   const int64_t n = sdk::element_count(dims);
-  for (int64_t i = 0; i < n; ++i) t.data->push_back(j && j->is_number() ? j->number : random.draw(distribution));
+  const bool plain = !j && scalar_constant(value);
+  for (int64_t i = 0; i < n; ++i) t.data->push_back(j && j->is_number() ? j->number : plain ? (name.compare(0, 3, "eps") == 0 ? 1e-5 : 0.5) : random.draw(distribution));
   return gx::store(t);
+}
+
+/// {"const": true, "as": ...}: one number, unless the case says otherwise.
+bool CaseGraph::scalar_constant(uint32_t value) const {
+  for (const auto& n : setup_.variant->nodes)
+    for (size_t i = 0; i < n.in.size(); ++i)
+      if (n.in[i] == value && n.what->in[i].constant && !n.what->in[i].optional) return true;
+  return false;
 }
 
 /// The operand through which this operator takes its axes: integers that the case names.
@@ -140,9 +149,36 @@ tn_value CaseGraph::literal(sdk::Transaction& tx, size_t n, const Slot& slot) {
   return tx.constant(gx::store(t));
 }
 
-std::string CaseGraph::outer(sdk::Transaction& tx, uint32_t value, Random& random, tn_value* out) {
+bool CaseGraph::shape_from_partner(uint32_t value, tn_value partner, std::vector<int64_t>* dims) {
+  if (scalar_constant(value)) {
+    dims->clear();
+    return true;
+  }
+  if (partner == TN_NONE || partner == unbound) return false;
+  const GraphAccess access(services_.graph, services_.symbols, graph_);
+  const tn_type t = access.value(partner).type;
+  if (t.kind != TN_KIND_TENSOR || t.rank < 1) return false;
+  const auto all = sdk::dims_of(t).copy();
+  for (const auto& w : setup_.variant->pattern->values) { // the symbol of a vector is the partner's last dimension
+    if (w.value != value || !w.shape || w.shape->size() != 1 || (*w.shape)[0].kind != DimWish::Symbol) continue;
+    symbols_[(*w.shape)[0].symbol] = all.back();
+    *dims = {all.back()};
+    return true;
+  }
+  *dims = all;
+  if (const Json* axes = find("axes"); axes && constant(value)) { // scale and bias cover the axes that are reduced
+    dims->clear();
+    for (const auto& a : axes->items) {
+      const int64_t i = a.integer < 0 ? a.integer + t.rank : a.integer;
+      if (i >= 0 && i < t.rank) dims->push_back(all[static_cast<size_t>(i)]);
+    }
+  }
+  return true;
+}
+
+std::string CaseGraph::outer(sdk::Transaction& tx, uint32_t value, tn_value partner, Random& random, tn_value* out) {
   std::vector<int64_t> dims;
-  if (auto why = shape_of(value, &dims); !why.empty()) return why;
+  if (auto why = shape_of(value, &dims); !why.empty() && !shape_from_partner(value, partner, &dims)) return why;
   auto t = contents(value, dims, random);
   if (constant(value)) {
     *out = tx.constant(std::move(t), rule_->values[value]);
@@ -153,7 +189,10 @@ std::string CaseGraph::outer(sdk::Transaction& tx, uint32_t value, Random& rando
   return {};
 }
 
-std::string CaseGraph::make_node(sdk::Transaction& tx, size_t n, Random& random) {
+std::string CaseGraph::make_node(size_t n, Random& random) {
+  // A transaction a node, so that types of what was made before are known.
+  sdk::Transaction tx(services_.graph, services_.edit, graph_, "rules test");
+  if (!tx.active()) return "the host's limit of edits is reached";
   const Variant& v = *setup_.variant;
   const VariantNode& vn = v.nodes[n];
   const tn_sym op = vn.what->ops[std::min(setup_.op_choice[n], vn.what->ops.size() - 1)];
@@ -182,13 +221,18 @@ std::string CaseGraph::make_node(sdk::Transaction& tx, size_t n, Random& random)
       values_[value] = tx.vector(axes, name);
     }
     tn_value use = values_[value];
+    tn_value partner = TN_NONE;
+    for (size_t k = 0; k < vn.in.size(); ++k) { // the nearest operand before it, else one behind it
+      const uint32_t other = vn.in[k];
+      if (other != none && other != value && values_[other] != unbound && (k < i || partner == TN_NONE)) partner = values_[other];
+    }
     if (use == unbound) {
-      if (auto why = outer(tx, value, random, &use); !why.empty()) return why;
+      if (auto why = outer(tx, value, partner, random, &use); !why.empty()) return why;
       values_[value] = use;
     }
     if (listed("split", name) && std::find(split_done_.begin(), split_done_.end(), value) == split_done_.end()) {
       split_done_.push_back(value); // the first reader gets a tensor of its own
-      if (auto why = outer(tx, value, random, &use); !why.empty()) return why;
+      if (auto why = outer(tx, value, partner, random, &use); !why.empty()) return why;
     }
     in.push_back(use);
   }
@@ -243,10 +287,24 @@ std::string CaseGraph::make_node(sdk::Transaction& tx, size_t n, Random& random)
   }
   for (const auto& w : vn.what->attrs) // what the pattern asks for, when the default is something else
     if (!w.wish.one_of.empty() && std::none_of(attrs.begin(), attrs.end(), [&](const OwnedAttribute& a) { return a.name == w.symbol; })) set(w.name, nullptr, &w.wish.one_of[0]);
+  // A Transpose whose permutation the case leaves open swaps the last two axes, which is what patterns mean by one.
+  if (spec.op == "Transpose" && attrs.empty() && !spec.inputs.empty()) {
+    const GraphAccess access(services_.graph, services_.symbols, graph_);
+    const int32_t rank = access.value(spec.inputs[0]).type.rank;
+    OwnedAttribute perm;
+    perm.name = ops_.symbol("perm");
+    perm.kind = TN_ATTR_INTS;
+    for (int32_t i = 0; i < rank; ++i) perm.ints.push_back(i);
+    if (rank >= 2) {
+      std::swap(perm.ints[perm.ints.size() - 1], perm.ints[perm.ints.size() - 2]);
+      attrs.push_back(std::move(perm));
+    }
+  }
   for (auto& a : attrs) spec.raw_attrs.push_back(a.view());
   const auto made = tx.create(spec);
   for (size_t k = 0; k < vn.out.size() && k < spec.output_count; ++k)
     if (vn.out[k] != none) values_[vn.out[k]] = made.output(static_cast<uint32_t>(k));
+  if (!tx.commit()) return "the pattern's graph is not valid: " + tx.said();
   return {};
 }
 
@@ -258,8 +316,6 @@ std::string CaseGraph::build(const CaseSetup& setup, Random& random) {
   if (!graph_) return "the host gave no graph";
   values_.assign(v.producer.size(), unbound);
   learn_symbols();
-  sdk::Transaction tx(services_.graph, services_.edit, graph_, "rules test");
-  if (!tx.active()) return "the host's limit of edits is reached";
   std::vector<bool> done(v.nodes.size());
   for (size_t left = v.nodes.size(); left > 0;) {
     const size_t before = left;
@@ -269,12 +325,14 @@ std::string CaseGraph::build(const CaseSetup& setup, Random& random) {
       for (const uint32_t value : v.nodes[n].in)
         if (value != none && v.producer[value] != none && values_[value] == unbound) ready = false;
       if (!ready) continue;
-      if (auto why = make_node(tx, n, random); !why.empty()) return why;
+      if (auto why = make_node(n, random); !why.empty()) return why;
       done[n] = true;
       --left;
     }
     if (left == before) return "the pattern's nodes form a cycle";
   }
+  sdk::Transaction tx(services_.graph, services_.edit, graph_, "rules test");
+  if (!tx.active()) return "the host's limit of edits is reached";
   std::vector<tn_value> outputs;
   for (const uint32_t o : v.outputs) outputs.push_back(values_[o]);
   const auto resolve = [&](const std::string& name) {

@@ -47,8 +47,11 @@ class CaseGraph {
   std::string wish_shape(uint32_t value, std::vector<int64_t>* dims) const;
   void learn_symbols();
   sdk::OwnedTensor contents(uint32_t value, const std::vector<int64_t>& dims, Random& random) const;
-  std::string outer(sdk::Transaction& tx, uint32_t value, Random& random, tn_value* out);
-  std::string make_node(sdk::Transaction& tx, size_t n, Random& random);
+  /// The shape of `partner` (another operand of the node that reads it) stands in where the case gives none.
+  std::string outer(sdk::Transaction& tx, uint32_t value, tn_value partner, Random& random, tn_value* out);
+  bool shape_from_partner(uint32_t value, tn_value partner, std::vector<int64_t>* dims);
+  bool scalar_constant(uint32_t value) const;
+  std::string make_node(size_t n, Random& random);
   tn_value literal(sdk::Transaction& tx, size_t n, const Slot& slot);
   bool axes_slot(const VariantNode& n, size_t slot) const;
 
