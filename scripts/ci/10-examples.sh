@@ -96,4 +96,8 @@ for commands in "$scratch"/commands/*.sh; do
     exit 1
   fi
 done
+# Its two commands: `make test` is a stage of its own, `make demo` wants the tree's own build.
+if [ "$build" = "$PWD/build" ]; then make demo; else scripts/demo --tenon "$build/bin/tenon"; fi >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+echo "-- make demo"
+$checks links README.md docs/*.md examples/*/README.md
 echo "10-examples: all as it should be"

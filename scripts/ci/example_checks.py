@@ -3,6 +3,7 @@
     outputs FOUND.npz EXPECTED.npz    the same names, shapes and float32 values (rtol 1e-4, atol 1e-5)
     report REPORT.json KEY=VALUE...   fields of `tenon run --json`; a number that is absent counts as 0
     readme README.md FOLDER           every ```sh block behind a line `<!-- ci -->` becomes FOLDER/NN.sh
+    links FILE.md...                  every relative link leads to something
 """
 
 import array
@@ -10,6 +11,7 @@ import ast
 import json
 import math
 import os
+import re
 import sys
 import zipfile
 
@@ -76,5 +78,17 @@ def readme(path, folder):
         sys.exit(f"{path}: no block is marked <!-- ci -->")
 
 
+def links(*paths):
+    missing = []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"```.*?```", "", file.read(), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if not re.match(r"[a-z]+:", target) and not os.path.exists(os.path.join(os.path.dirname(path), target)):
+                missing.append(f"{path}: {target} does not exist")
+    if missing:
+        sys.exit("\n".join(missing))
+
+
 if __name__ == "__main__":
-    {"outputs": outputs, "report": report, "readme": readme}[sys.argv[1]](*sys.argv[2:])
+    {"outputs": outputs, "report": report, "readme": readme, "links": links}[sys.argv[1]](*sys.argv[2:])
