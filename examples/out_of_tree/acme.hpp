@@ -1,8 +1,8 @@
 // What this plugin provides; each function adds its part to the plugin's table.
 //
-// com.acme::SoftClamp: Y = limit * tanh(X / limit), element by element. It keeps small values as they are and never
-// leaves [-limit, limit]; language models cap their logits and attention scores with it.
-// NaN gives NaN, infinities give +-limit, the sign of zero is kept.
+// com.acme::SoftClamp: Y = limit * tanh(X / limit), element by element. It keeps small values as they are and
+// never leaves [-limit, limit]; language models cap their logits and attention scores with it. NaN gives NaN,
+// infinities give +-limit, the sign of zero is kept.
 #pragma once
 #include <cstdint>
 

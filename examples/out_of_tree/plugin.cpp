@@ -7,8 +7,8 @@ static void provide(tenon::sdk::Plugin& plugin) {
   acme::add_soft_clamp_op(plugin);
   acme::add_soft_clamp_kernel(plugin);
   acme::add_redundant_clip_pass(plugin);
-  static constexpr tn_rule_list rules = {sizeof(tn_rule_list), sizeof tenon_plugin_rules / sizeof *tenon_plugin_rules,
-                                         tenon_plugin_rules};
+  static constexpr tn_rule_list rules = {
+      sizeof(tn_rule_list), sizeof tenon_plugin_rules / sizeof *tenon_plugin_rules, tenon_plugin_rules};
   plugin.provide(TN_RULES_ID, &rules);
 }
 TENON_PLUGIN(provide)

@@ -1,8 +1,8 @@
-// The pass drop_redundant_clip: a Clip right behind a SoftClamp whose bounds lie outside [-limit, limit] cuts nothing
-// off and goes. Exact: tanh is within [-1, 1], and neither operator changes a NaN.
+// The pass drop_redundant_clip: a Clip right behind a SoftClamp whose bounds lie outside [-limit, limit] cuts
+// nothing off and goes. Exact: tanh is within [-1, 1], and neither operator changes a NaN.
 //
-// Needs constant bounds (so `fold` comes before) and finds more after `fuse` has made SoftClamps. The SoftClamp may
-// have further readers; it is not changed.
+// Needs constant bounds (so `fold` comes before) and finds more after `fuse` has made SoftClamps. The
+// SoftClamp may have further readers; it is not changed.
 #include <limits>
 
 #include "acme.hpp"
@@ -34,16 +34,19 @@ enum class Outcome { no_match, kept, removed, limit_reached };
 
 Outcome visit(Pass& pass, const GraphView& graph, const Node& clip) {
   const tn_node producer = graph.producer(clip.input(0));
-  if (producer == TN_NONE || graph.node(producer).op_name() != "com.acme::SoftClamp") return Outcome::no_match;
+  if (producer == TN_NONE || graph.node(producer).op_name() != "com.acme::SoftClamp")
+    return Outcome::no_match;
   const double limit = graph.node(producer).attrs().get_float("limit", 0);
   const auto low = bound(graph, clip.input(1), -std::numeric_limits<double>::infinity());
   const auto high = bound(graph, clip.input(2), std::numeric_limits<double>::infinity());
   if (!low || !high) {
-    pass.explain(TN_REASON_CONST, pass_name, clip.id(), "a bound of the Clip is no constant", {}, "run fold before this pass");
+    pass.explain(TN_REASON_CONST, pass_name, clip.id(), "a bound of the Clip is no constant", {},
+                 "run fold before this pass");
     return Outcome::kept;
   }
   if (*low > -limit || *high < limit) {
-    pass.explain(TN_REASON_GUARD, pass_name, clip.id(), format("the bounds are [%g, %g], limit is %g", *low, *high, limit),
+    pass.explain(TN_REASON_GUARD, pass_name, clip.id(),
+                 format("the bounds are [%g, %g], limit is %g", *low, *high, limit),
                  "min <= -limit and max >= limit");
     return Outcome::kept;
   }

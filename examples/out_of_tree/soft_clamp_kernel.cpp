@@ -24,7 +24,8 @@ struct State {
 int run(const tn_kernel_args* args, uint32_t tile, uint32_t) {
   const State& s = state<State>(args);
   const Range range = tile_range(s.count, s.tiles, tile, 16);
-  soft_clamp(in<float>(args, 0) + range.begin, out<float>(args) + range.begin, range.end - range.begin, s.limit);
+  soft_clamp(in<float>(args, 0) + range.begin, out<float>(args) + range.begin, range.end - range.begin,
+             s.limit);
   return 0;
 }
 

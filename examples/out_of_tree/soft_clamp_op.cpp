@@ -22,10 +22,17 @@ void decompose(Editor& edit, const Node& node) {
   // A constant of the operand's own element type: ONNX converts nothing by itself.
   tn_value bound = TN_NONE;
   switch (type.dtype) {
-    case TN_FLOAT32: bound = edit.scalar(static_cast<float>(limit)); break;
-    case TN_FLOAT64: bound = edit.scalar(limit); break;
-    case TN_FLOAT16: bound = edit.scalar(Float16(static_cast<float>(limit))); break;
-    default: decline(std::string("there is no constant of type ") + dtype_name(type.dtype));
+    case TN_FLOAT32:
+      bound = edit.scalar(static_cast<float>(limit));
+      break;
+    case TN_FLOAT64:
+      bound = edit.scalar(limit);
+      break;
+    case TN_FLOAT16:
+      bound = edit.scalar(Float16(static_cast<float>(limit)));
+      break;
+    default:
+      decline(std::string("there is no constant of type ") + dtype_name(type.dtype));
   }
   const auto apply = [&](const char* op, std::vector<tn_value> inputs) {
     NodeSpec spec;

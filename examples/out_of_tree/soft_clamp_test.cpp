@@ -1,4 +1,5 @@
-// The plugin without a host: its table, its kernel's numbers. The rule and the pass are tested with the program.
+// The plugin without a host: its table, its kernel's numbers. The rule and the pass are tested with the
+// program.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -46,7 +47,8 @@ TEST_CASE("what the plugin provides") {
   CHECK(text(rules->sources[0].text).find("\"rule\": \"AcmeSoftClamp\"") != std::string::npos);
 }
 
-TEST_CASE("soft_clamp keeps small values, bounds large ones, and keeps NaN, infinities and the sign of zero") {
+TEST_CASE(
+    "soft_clamp keeps small values, bounds large ones, and keeps NaN, infinities and the sign of zero") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const float x[] = {0.0f, -0.0f, 1e-3f, 4.0f, -4.0f, 1e30f, infinity, -infinity, std::nanf("")};
   float y[9];

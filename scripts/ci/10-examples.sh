@@ -100,4 +100,7 @@ done
 if [ "$build" = "$PWD/build" ]; then make demo; else scripts/demo --tenon "$build/bin/tenon"; fi >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 echo "-- make demo"
 $checks links README.md docs/*.md examples/*/README.md
+$checks manifest schemas/pipeline.schema.json docs/manifest.md
+"$tenon" ops --json >"$scratch/ops.json"
+$checks operators "$scratch/ops.json" docs/onnx.md
 echo "10-examples: all as it should be"

@@ -4,6 +4,8 @@
     report REPORT.json KEY=VALUE...   fields of `tenon run --json`; a number that is absent counts as 0
     readme README.md FOLDER           every ```sh block behind a line `<!-- ci -->` becomes FOLDER/NN.sh
     links FILE.md...                  every relative link leads to something
+    manifest SCHEMA.json MANIFEST.md  every key of the schema is in the page
+    operators OPS.json ONNX.md        what the page's "not yet" names is not in `tenon ops --json`
 """
 
 import array
@@ -90,5 +92,28 @@ def links(*paths):
         sys.exit("\n".join(missing))
 
 
+def manifest(schema_path, page_path):
+    with open(schema_path, encoding="utf-8") as file:
+        schema = json.load(file)
+    with open(page_path, encoding="utf-8") as file:
+        page = file.read()
+    keys = set(schema["properties"]) - {"$schema"}
+    for part in schema["properties"].values():
+        keys |= set(part.get("properties", {}))
+    missing = sorted(key for key in keys if not re.search(rf"`(\w+\.)?{key}[`:]", page))
+    if missing:
+        sys.exit(f"{page_path} says nothing of {', '.join(missing)}")
+
+
+def operators(ops_path, page_path):
+    with open(ops_path, encoding="utf-8") as file:
+        defined = {op["op"] for op in json.load(file)}
+    with open(page_path, encoding="utf-8") as file:
+        line = next(line for line in file if line.startswith("| not yet |"))
+    wrong = sorted(set(re.findall(r"`(\w+)`", line)) & defined)
+    if wrong:
+        sys.exit(f"{page_path} says 'not yet' of {', '.join(wrong)}, which are defined")
+
+
 if __name__ == "__main__":
-    {"outputs": outputs, "report": report, "readme": readme, "links": links}[sys.argv[1]](*sys.argv[2:])
+    {"outputs": outputs, "report": report, "readme": readme, "links": links, "manifest": manifest, "operators": operators}[sys.argv[1]](*sys.argv[2:])
