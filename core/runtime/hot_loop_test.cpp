@@ -16,12 +16,14 @@ void* counted(std::size_t bytes) {
 }
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+// Not inlined: GCC 12 would take free() in a caller for the wrong partner of its new.
+#define REPLACED __attribute__((noinline))
+REPLACED void* operator new(std::size_t bytes) { return counted(bytes); }
+REPLACED void* operator new[](std::size_t bytes) { return counted(bytes); }
+REPLACED void operator delete(void* p) noexcept { std::free(p); }
+REPLACED void operator delete[](void* p) noexcept { std::free(p); }
+REPLACED void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+REPLACED void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
 
 using namespace tenon;
 using namespace tenon::fakes;
