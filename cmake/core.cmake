@@ -30,7 +30,7 @@ if(core_sources)
   target_link_libraries(tenon_core
     PUBLIC Tenon::plugin_api Boost::headers nlohmann_json::nlohmann_json spdlog::spdlog fmt::fmt Threads::Threads
            ${CMAKE_DL_LIBS}
-    PRIVATE PkgConfig::libzip ZLIB::ZLIB tenon_warnings)
+    PRIVATE tenon_warnings)
 endif()
 
 foreach(area IN LISTS core_areas)

@@ -8,9 +8,8 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(spdlog 1.10 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
-find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
-# Debian's libzip-config.cmake wants the command-line tools of another package; pkg-config does not.
+# .npz files. Debian's libzip-config.cmake wants the command-line tools of another package; pkg-config does not.
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
 
 # What only some plugins need. A plugin folder asks `if(TARGET dnnl::dnnl)` and leaves itself out when absent.
