@@ -309,6 +309,10 @@ Outcome run_with(Call& call, uint32_t threads) {
     if (o.planned == TN_OK) chosen = r;
   }
   o.said = said.text();
+  // What the run made goes with it, whichever way out.
+  const std::unique_ptr<tn_run, void (*)(tn_run*)> owner(&run, [](tn_run* r) {
+    for (auto* any : r->all) delete any;
+  });
   if (!chosen) return o;
 
   const bool dynamic = chosen->flags & TN_KERNEL_DYNAMIC_OUTPUT;
@@ -362,10 +366,8 @@ Outcome run_with(Call& call, uint32_t threads) {
     o.outputs.push_back(std::move(v));
   }
   if (planned.free_state) planned.free_state(planned.state);
-  for (auto* any : run.all) {
+  for (auto* any : run.all)
     if (any->memory) CHECK(any->memory->intact());
-    delete any;
-  }
   return o;
 }
 

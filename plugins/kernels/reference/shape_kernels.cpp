@@ -75,7 +75,7 @@ void plan_constant(const PlanView& v, Planned& p) {
 
 // ConstantOfShape, EyeLike: one pattern over the result.
 struct FillState : Base {
-  uint8_t element[16] = {}; // ConstantOfShape's value or EyeLike's one
+  alignas(16) uint8_t element[16] = {}; // ConstantOfShape's value or EyeLike's one
   int64_t bytes = 0, diagonal = 0;
 };
 int fill_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
