@@ -79,6 +79,14 @@ std::string user_place(const Graph& graph, const tn_use& use) {
   if (use.node != TN_NONE) return node_place(graph, use.node);
   return fmt::format("output {} of region '{}'", use.index, graph.region_name(use.region));
 }
+// True if `inner`, of a region in a node around which `outer` is made, is written before `outer` is: by the very node that
+// makes `outer` (an If whose branches call their result as it does), or an earlier one. It does not see `outer` then.
+bool precedes(const Graph& graph, const Value& inner, const Value& outer) {
+  if (outer.kind != TN_VALUE_RESULT || inner.region == outer.region) return false;
+  const tn_node owner = graph.owner_within(outer.region, inner.region);
+  return owner != TN_NONE && !graph.comes_before(outer.producer, owner);
+}
+
 }  // namespace
 
 void tn_edit::report_cycle(const std::vector<tn_node>& cycle, Diagnostics& diagnostics) const {
@@ -144,8 +152,8 @@ bool tn_edit::check_whole(Diagnostics& diagnostics) {
   return true;
 }
 
-// A value may share its name with one of a sibling region, not with anything it can see. Inputs of inner regions are
-// renamed, since nobody outside knows their names; for results that is an error of the model.
+// A value may share its name with one of a sibling region or one that is made later, not with anything it can see. Inputs
+// of inner regions are renamed, since nobody outside knows their names; for results that is an error of the model.
 bool tn_edit::check_names(Diagnostics& diagnostics) {
   bool good = true;
   for (const tn_value id : suspects_) {
@@ -158,7 +166,9 @@ bool tn_edit::check_names(Diagnostics& diagnostics) {
       if (other == id || value.name != name || twin.kind == TN_VALUE_CONSTANT) continue;
       const bool inner = graph.is_visible(twin.region, value.region), outer = graph.is_visible(value.region, twin.region);
       if (!inner && !outer) continue;
-      const tn_value hidden = inner && value.kind == TN_VALUE_REGION_INPUT ? id : outer && twin.kind == TN_VALUE_REGION_INPUT ? other : TN_NONE;
+      const bool hides_value = inner && (value.kind == TN_VALUE_REGION_INPUT || precedes(graph, value, twin));
+      const bool hides_twin = outer && (twin.kind == TN_VALUE_REGION_INPUT || precedes(graph, twin, value));
+      const tn_value hidden = hides_value ? id : hides_twin ? other : TN_NONE;
       if (hidden != TN_NONE && graph.value(hidden).region != Graph::main_region) {
         graph.rename_value(hidden, graph.unique_name(std::string(graph.name_text(name)), false));
         continue;
