@@ -1,6 +1,8 @@
 // Operators that only move bytes, for every element of whole bytes: Concat, Split, Slice with step 1 on the last moved
 // axis, Gather along an axis.
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 
 #include "families.hpp"
 
@@ -144,14 +146,22 @@ struct Rows {
   uint32_t tiles;
 };
 
+int outside(const tn_kernel_args* a, int64_t index, int64_t size) noexcept {
+  char text[160];
+  std::snprintf(text, sizeof text, "Gather: index %lld is outside [%lld, %lld); correct the indices", static_cast<long long>(index),
+                static_cast<long long>(-size), static_cast<long long>(size));
+  if (a->api) a->api->fail(a->run, {text, std::strlen(text)});
+  return 1;
+}
+
 int run_gather(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
   const auto& s = state<Rows>(a);
   const Range r = tile_range(s.outer * s.count, s.tiles, tile);
   for (int64_t i = r.begin; i < r.end; ++i) {
     const int64_t j = i % s.count;
-    int64_t at = s.wide ? in<int64_t>(a, 1)[j] : in<int32_t>(a, 1)[j];
-    at += at < 0 ? s.axis : 0;
-    if (at < 0 || at >= s.axis) return 1;  // an index outside the axis
+    const int64_t given = s.wide ? in<int64_t>(a, 1)[j] : in<int32_t>(a, 1)[j];
+    const int64_t at = given < 0 ? given + s.axis : given;
+    if (at < 0 || at >= s.axis) return outside(a, given, s.axis);
     std::memcpy(out<char>(a) + i * s.bytes, in<char>(a, 0) + (i / s.count * s.axis + at) * s.bytes, static_cast<size_t>(s.bytes));
   }
   return 0;
