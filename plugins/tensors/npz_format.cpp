@@ -35,6 +35,7 @@ struct ZipError {
 
 /// Deflate cannot make one byte into more than about 1032; an entry that claims more is a trap.
 constexpr uint64_t largest_ratio = 1040;
+constexpr size_t largest_name = 65535;  // the format counts a name in 16 bits
 
 struct Name {
   std::string_view base;
@@ -73,7 +74,9 @@ tn_status read_entry(zip_t* archive, uint64_t index, uint64_t archive_bytes, uin
                      std::unordered_set<std::string>& seen) {
   zip_stat_t st;
   zip_stat_init(&st);
-  if (zip_stat_index(archive, index, 0, &st) != 0 || !(st.valid & ZIP_STAT_NAME) ||
+  // The bytes of a name as they are: libzip would take an unmarked name with control characters for code page
+  // 437.
+  if (zip_stat_index(archive, index, ZIP_FL_ENC_RAW, &st) != 0 || !(st.valid & ZIP_STAT_NAME) ||
       !(st.valid & ZIP_STAT_SIZE) || !(st.valid & ZIP_STAT_COMP_SIZE))
     throw Failure(TN_ERR_INVALID, "the archive's list of files is damaged: write it again", path);
   const std::string entry_name = st.name, where = path + ": " + entry_name;
@@ -234,6 +237,13 @@ tn_status write(void* instance, const tn_host*, tn_str path, const tn_named_tens
       sources.push_back(std::make_unique<Source>());
       sources.back()->image = make_npy(t.tensor, where + ": " + name);
       names.push_back(name + ".npy");
+      if (names.back().size() > largest_name)
+        throw Failure(
+            TN_ERR_UNSUPPORTED,
+            format("the name '%.60s...' has %zu bytes; an .npz holds names of at most %zu: write to a "
+                   "folder (--outputs DIR/) instead",
+                   name.c_str(), name.size(), largest_name - 4),
+            where);
     }
     if (sources.empty()) {
       Written out(static_cast<const sdk::Services*>(instance)->files, path);

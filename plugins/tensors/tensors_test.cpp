@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <random>
 
 #include "fake_host.hpp"
@@ -234,6 +235,16 @@ TEST_CASE("npz: items of sequences, empty ones, names that repeat") {
   REQUIRE(write(npz_record(), folder.file("e.npz"), {}).empty());
   CHECK(read(npz_record(), folder.file("e.npz")).items.empty());
   CHECK(read(npz_record(), folder.file("e.npz")).status == TN_OK);
+  const std::string endless(70000, 'y');
+  CHECK_THAT(write(npz_record(), folder.file("l.npz"), {{sdk::str(endless), -1, a}}),
+             Contains("70000 bytes"));
+  // A name is its bytes, whatever they are: no guess at a code page.
+  REQUIRE(write(npz_record(), folder.file("c.npz"), {{sdk::str("a?"), -1, a}}).empty());
+  std::ifstream in(folder.file("c.npz"), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  for (size_t at = 0; (at = bytes.find("a?.npy", at)) != std::string::npos;) bytes[at + 1] = '\x01';
+  std::ofstream(folder.file("c.npz"), std::ios::binary) << bytes;
+  CHECK(read(npz_record(), folder.file("c.npz")).of("a\x01").dims == sdk::Dims{1});
   CHECK_THAT(write(npz_record(), folder.file("no/such/folder.npz"), {{sdk::str("x"), -1, a}}),
              Contains("cannot be written"));
 }
