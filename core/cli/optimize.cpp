@@ -32,7 +32,7 @@ void write_graph(Pipeline& p, const Options& o) {
   const std::string text = path.string();
   const tn_status s = exporter->record->write(exporter->instance, p.engine->host().abi(), p.graph.get(), to_abi(text), resolved.options.data(),
                                               static_cast<uint32_t>(resolved.options.size()), findings.abi());
-  if (!o.pipeline.quiet) print_findings(findings.all(), false);
+  if (!o.pipeline.quiet && !findings.has_errors()) print_findings(findings.all(), false);  // errors are thrown, and printed then
   if (s != TN_OK && !findings.has_errors()) findings.error("", text, fmt::format("cannot be written (status {})", s));
   findings.throw_if_errors(exit_job_failed);
 }

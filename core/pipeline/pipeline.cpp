@@ -82,7 +82,9 @@ void Engine::collect_rules() {
     } else {
       const std::vector<std::filesystem::path> files = builtin_rule_files();
       if (files.empty())
-        diagnostics_.info("M252", request.where, "there are no built-in rules in " + (install_root() / "share" / "tenon" / "rules").string());
+        diagnostics_.add(TN_SEVERITY_WARNING, "M252", request.where,
+                         "there are no built-in rules in " + (install_root() / "share" / "tenon" / "rules").string() +
+                             ", so nothing will be fused; install them beside the program, or take \"builtin\" out of \"rules\"");
       for (const std::filesystem::path& file : files) add_file(file, true, request);
     }
   }
