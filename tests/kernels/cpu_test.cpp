@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/text.hpp"
@@ -247,4 +248,39 @@ TEST_CASE("movement: Transpose, Concat, Split, Slice, Gather") {
 
 TEST_CASE("Gather refuses an index outside the axis") {
   CHECK_THROWS_WITH(run("  input %x: float32[2,6]\n  const %i: int64[1] = [2]\n  %y = Gather(%x, %i)\n  output %y as \"y\"\n", false, 1), Catch::Contains("index 2 is outside [-2, 2)"));
+}
+
+TEST_CASE("one session, many threads, shapes of their own: every run gives the bits of a run alone") {
+  const std::string body = "  input %x: float32[n,8,12,12]\n" + constant("w", {16, 8, 3, 3}, 7) + constant("b", {16}, 9) + constant("p", {16, 16, 1, 1}, 11) + constant("d", {16, 1, 3, 3}, 13) +
+                           constant("m", {12, 24}, 15) + constant("s", {24}, 17) +
+                           "  %a = tenon::FusedConv(%x, %w, %b) {kernel_shape = [3,3], pads = [1,1,1,1], activation = \"Swish\"}\n"
+                           "  %c = Conv(%a, %p) {kernel_shape = [1,1]}\n"
+                           "  %e = Conv(%c, %d) {kernel_shape = [3,3], pads = [1,1,1,1], group = 16}\n"
+                           "  %f = MatMul(%e, %m)\n  %g = LayerNormalization(%f, %s) {axis = -1}\n  %h = Softmax(%g) {axis = -1}\n"
+                           "  %y = Transpose(%h) {perm = [0,3,1,2]}\n  output %y as \"y\"\n";
+  RuntimeOptions options;
+  options.threads = 3;
+  Session session(graph_of(body), engine().registries(), options);
+  uint64_t seed = 21;
+  std::vector<float> values(3 * 8 * 12 * 12);
+  for (float& v : values) v = number(seed);
+  const auto run_once = [&](int64_t batch) {
+    const int64_t dims[] = {batch, 8, 12, 12};
+    NamedTensor input;
+    input.name = "x";
+    input.tensor = {TN_FLOAT32, 4, dims, values.data(), static_cast<uint64_t>(batch) * 8 * 12 * 12 * 4};
+    const auto results = session.run(std::vector<NamedTensor>{input});
+    const tn_tensor t = results.at(0).tensor();
+    return std::string(static_cast<const char*>(t.data), t.bytes);
+  };
+  std::vector<std::string> alone;
+  for (int64_t batch = 1; batch <= 3; ++batch) alone.push_back(run_once(batch));
+  std::vector<int> wrong(4, 0);
+  std::vector<std::thread> threads;
+  for (size_t k = 0; k < wrong.size(); ++k)
+    threads.emplace_back([&, k] {
+      for (size_t i = 0; i < 24; ++i) wrong[k] += run_once(static_cast<int64_t>((i + k) % 3 + 1)) != alone[(i + k) % 3];
+    });
+  for (auto& t : threads) t.join();
+  CHECK(wrong == std::vector<int>(4, 0));
 }
