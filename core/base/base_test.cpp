@@ -8,7 +8,8 @@ using namespace tenon;
 
 TEST_CASE("Sizes are checked before they are used") {
   uint64_t bytes = 0;
-  const std::vector<int64_t> huge{int64_t(1) << 40, int64_t(1) << 40}, negative{2, -1}, zero{0, int64_t(1) << 40, int64_t(1) << 40}, odd{3};
+  const std::vector<int64_t> huge{int64_t(1) << 40, int64_t(1) << 40}, negative{2, -1},
+      zero{0, int64_t(1) << 40, int64_t(1) << 40}, odd{3};
   CHECK_FALSE(tensor_bytes(TN_FLOAT32, huge, &bytes));
   CHECK_FALSE(tensor_bytes(TN_FLOAT32, negative, &bytes));
   CHECK_FALSE(tensor_bytes(TN_DTYPE_NONE, odd, &bytes));
@@ -37,7 +38,9 @@ TEST_CASE("Tensors own what they hold, texts too") {
 }
 
 TEST_CASE("Element types have names both ways") {
-  for (const tn_dtype dtype : {TN_FLOAT32, TN_BFLOAT16, TN_INT4, TN_FLOAT8_E4M3FN, TN_STRING, TN_BOOL, TN_COMPLEX64}) CHECK(dtype_from_name(dtype_name(dtype)) == dtype);
+  for (const tn_dtype dtype :
+       {TN_FLOAT32, TN_BFLOAT16, TN_INT4, TN_FLOAT8_E4M3FN, TN_STRING, TN_BOOL, TN_COMPLEX64})
+    CHECK(dtype_from_name(dtype_name(dtype)) == dtype);
   CHECK_FALSE(dtype_from_name("float31"));
   CHECK(dtype_name(TN_DTYPE(99, 3)) == "dtype(99,3)");
   CHECK(dtype_is_float(TN_BFLOAT16));

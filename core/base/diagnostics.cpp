@@ -6,12 +6,18 @@ namespace tenon {
 
 std::string_view severity_name(tn_severity severity) {
   switch (severity) {
-    case TN_SEVERITY_DEBUG: return "debug";
-    case TN_SEVERITY_INFO: return "note";
-    case TN_SEVERITY_WARNING: return "warning";
-    case TN_SEVERITY_ERROR: return "error";
-    case TN_SEVERITY_PLUGIN_MISBEHAVING: return "plugin error";
-    case TN_SEVERITY_HOST_MISBEHAVING: return "internal error";
+    case TN_SEVERITY_DEBUG:
+      return "debug";
+    case TN_SEVERITY_INFO:
+      return "note";
+    case TN_SEVERITY_WARNING:
+      return "warning";
+    case TN_SEVERITY_ERROR:
+      return "error";
+    case TN_SEVERITY_PLUGIN_MISBEHAVING:
+      return "plugin error";
+    case TN_SEVERITY_HOST_MISBEHAVING:
+      return "internal error";
   }
   return "error";
 }
@@ -64,7 +70,8 @@ void Diagnostics::add(Diagnostic diagnostic) {
   if (diagnostic.severity >= TN_SEVERITY_ERROR) ++error_count_;
   all_.push_back(std::move(diagnostic));
 }
-void Diagnostics::add(tn_severity severity, std::string_view code, std::string_view where, std::string_view text) {
+void Diagnostics::add(tn_severity severity, std::string_view code, std::string_view where,
+                      std::string_view text) {
   add(Diagnostic{severity, std::string(code), std::string(where), std::string(text)});
 }
 void Diagnostics::error(std::string_view code, std::string_view where, std::string_view text) {
@@ -101,7 +108,8 @@ void report(const tn_diag* diag, tn_severity severity, std::string_view code, st
   if (diag && diag->report) diag->report(diag->context, severity, to_abi(code), to_abi(where), to_abi(text));
 }
 void report(const tn_diag* diag, const Diagnostics& findings) {
-  for (const auto& finding : findings.all()) report(diag, finding.severity, finding.code, finding.where, finding.text);
+  for (const auto& finding : findings.all())
+    report(diag, finding.severity, finding.code, finding.where, finding.text);
 }
 
 }  // namespace tenon

@@ -1,4 +1,5 @@
-// Findings: what was found where, and the remedy. Collected, handed through the boundary as tn_diag, thrown as Error.
+// Findings: what was found where, and the remedy. Collected, handed through the boundary as tn_diag, thrown
+// as Error.
 #pragma once
 #include <exception>
 #include <string>
@@ -71,7 +72,8 @@ class Diagnostics {
 };
 
 // Sends to a foreign tn_diag; does nothing when it is NULL.
-void report(const tn_diag* diag, tn_severity severity, std::string_view code, std::string_view where, std::string_view text);
+void report(const tn_diag* diag, tn_severity severity, std::string_view code, std::string_view where,
+            std::string_view text);
 void report(const tn_diag* diag, const Diagnostics& findings);
 
 }  // namespace tenon

@@ -38,9 +38,10 @@ class Descriptor {
 
 constexpr size_t write_buffer_bytes = size_t(1) << 16;
 
-// Reading beyond the end of a file that was cut short after it was mapped is SIGBUS. Nobody can go on from there with
-// right numbers, but the program can say which file it was. Slots are claimed and freed without locks, since the
-// handler may run at any moment; a mapping beyond the last slot just has no message of its own.
+// Reading beyond the end of a file that was cut short after it was mapped is SIGBUS. Nobody can go on from
+// there with right numbers, but the program can say which file it was. Slots are claimed and freed without
+// locks, since the handler may run at any moment; a mapping beyond the last slot just has no message of its
+// own.
 struct GuardedMapping {
   std::atomic<const uint8_t*> begin{nullptr};
   std::atomic<uint64_t> bytes{0};
@@ -61,7 +62,8 @@ void on_bus_error(int number, siginfo_t* info, void*) {
     if (begin == nullptr || at < begin || at >= begin + mapping.bytes.load()) continue;
     write_text("error: ");
     write_text(mapping.path.load());
-    write_text(": became shorter while it was in use; it must not be changed during the run. Nothing was written\n");
+    write_text(
+        ": became shorter while it was in use; it must not be changed during the run. Nothing was written\n");
     ::_exit(exit_bad_input);
   }
   ::signal(number, SIG_DFL);
@@ -106,12 +108,16 @@ std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
   Descriptor descriptor(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (descriptor.get() < 0) {
     const int number = errno;
-    throw Error(exit_bad_input, name, "cannot be opened: " + system_text(number) + "; check the path and its permissions");
+    throw Error(exit_bad_input, name,
+                "cannot be opened: " + system_text(number) + "; check the path and its permissions");
   }
   struct stat status {};
-  if (::fstat(descriptor.get(), &status) != 0) throw Error(exit_bad_input, name, "cannot be examined: " + system_text(errno));
+  if (::fstat(descriptor.get(), &status) != 0)
+    throw Error(exit_bad_input, name, "cannot be examined: " + system_text(errno));
   if (!S_ISREG(status.st_mode))
-    throw Error(exit_bad_input, name, std::string("is ") + (S_ISDIR(status.st_mode) ? "a folder" : "not a regular file") + "; expected a file");
+    throw Error(exit_bad_input, name,
+                std::string("is ") + (S_ISDIR(status.st_mode) ? "a folder" : "not a regular file") +
+                    "; expected a file");
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = name;
   file->size_ = static_cast<uint64_t>(status.st_size);
@@ -122,7 +128,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
     if (mapping == MAP_FAILED) {
       const int number = errno;
       file->size_ = 0;
-      throw Error(exit_bad_input, name, fmt::format("{} bytes cannot be mapped: {}", status.st_size, system_text(number)));
+      throw Error(exit_bad_input, name,
+                  fmt::format("{} bytes cannot be mapped: {}", status.st_size, system_text(number)));
     }
     file->data_ = static_cast<const uint8_t*>(mapping);
     guard_mapping(file->data_, file->size_, file->path_.c_str());
@@ -146,27 +153,39 @@ fs::path resolve_beside(const fs::path& base, std::string_view relative) {
   const std::string place = base.string();
   const std::string shown = quoted(relative);
   const fs::path wanted{std::string(relative)};
-  if (relative.empty()) throw Error(exit_bad_input, place, "names a file beside it by an empty path; expected a path relative to its folder");
-  if (relative.find('\0') != std::string_view::npos) throw Error(exit_bad_input, place, "names a file by a path with a zero byte in it");
+  if (relative.empty())
+    throw Error(exit_bad_input, place,
+                "names a file beside it by an empty path; expected a path relative to its folder");
+  if (relative.find('\0') != std::string_view::npos)
+    throw Error(exit_bad_input, place, "names a file by a path with a zero byte in it");
   if (wanted.is_absolute())
-    throw Error(exit_bad_input, place, "names the file " + shown + " by an absolute path; it must be relative and inside the folder of the model");
+    throw Error(exit_bad_input, place,
+                "names the file " + shown +
+                    " by an absolute path; it must be relative and inside the folder of the model");
   // Said before looking at the disk, so that the answer does not depend on what lies outside.
   int depth = 0;
   for (const auto& part : wanted) {
-    if (part == "..") --depth;
-    else if (part != "." && !part.empty()) ++depth;
-    if (depth < 0) throw Error(exit_bad_input, place, "names the file " + shown + ", which is outside the folder of the model");
+    if (part == "..")
+      --depth;
+    else if (part != "." && !part.empty())
+      ++depth;
+    if (depth < 0)
+      throw Error(exit_bad_input, place,
+                  "names the file " + shown + ", which is outside the folder of the model");
   }
   std::error_code failure;
   const fs::path parent = base.has_parent_path() ? base.parent_path() : fs::path(".");
   const fs::path folder = fs::canonical(parent, failure);
   if (failure) throw Error(exit_bad_input, parent.string(), "cannot be resolved: " + failure.message());
-  const fs::path target = fs::canonical(folder / wanted, failure);
+  fs::path target = fs::canonical(folder / wanted, failure);
   if (failure)
-    throw Error(exit_bad_input, place, "names the file " + shown + ", which cannot be opened: " + failure.message() + "; expected at " + (folder / wanted).string());
+    throw Error(exit_bad_input, place,
+                "names the file " + shown + ", which cannot be opened: " + failure.message() +
+                    "; expected at " + (folder / wanted).string());
   const fs::path inside = target.lexically_relative(folder);
   if (inside.empty() || *inside.begin() == "..")
-    throw Error(exit_bad_input, place, "names the file " + shown + ", which leads through a link outside the folder of the model");
+    throw Error(exit_bad_input, place,
+                "names the file " + shown + ", which leads through a link outside the folder of the model");
   return target;
 }
 
@@ -176,7 +195,9 @@ AtomicWriter::AtomicWriter(fs::path target) : target_(std::move(target)) {
   if (descriptor_ < 0) {
     const int number = errno;
     temporary_.clear();
-    throw Error(exit_job_failed, target_.string(), "cannot be written: " + system_text(number) + "; check that the folder exists and is writable");
+    throw Error(
+        exit_job_failed, target_.string(),
+        "cannot be written: " + system_text(number) + "; check that the folder exists and is writable");
   }
   // mkostemp makes private files. The mask is read once: reading it means setting it, for the whole process.
   static const mode_t mask = [] {
@@ -211,14 +232,17 @@ void AtomicWriter::flush() {
 
 void AtomicWriter::write(const void* data, uint64_t bytes) {
   if (buffer_.size() + bytes > write_buffer_bytes) flush();
-  if (bytes > write_buffer_bytes) write_all(static_cast<const char*>(data), bytes);
-  else buffer_.append(static_cast<const char*>(data), bytes);
+  if (bytes > write_buffer_bytes)
+    write_all(static_cast<const char*>(data), bytes);
+  else
+    buffer_.append(static_cast<const char*>(data), bytes);
 }
 
 void AtomicWriter::commit() {
   flush();
   const int descriptor = std::exchange(descriptor_, -1);
-  if (::close(descriptor) != 0) throw Error(exit_job_failed, target_.string(), "cannot be written: " + system_text(errno));
+  if (::close(descriptor) != 0)
+    throw Error(exit_job_failed, target_.string(), "cannot be written: " + system_text(errno));
   if (::rename(temporary_.c_str(), target_.c_str()) != 0)
     throw Error(exit_job_failed, target_.string(), "cannot be replaced: " + system_text(errno));
   temporary_.clear();
@@ -227,7 +251,9 @@ void AtomicWriter::commit() {
 std::string read_text_file(const fs::path& path, uint64_t limit_bytes) {
   const auto file = MappedFile::open(path);
   if (file->size() > limit_bytes)
-    throw Error(exit_bad_input, path.string(), fmt::format("has {} bytes; a file of this kind may have at most {}", file->size(), limit_bytes));
+    throw Error(
+        exit_bad_input, path.string(),
+        fmt::format("has {} bytes; a file of this kind may have at most {}", file->size(), limit_bytes));
   return std::string(reinterpret_cast<const char*>(file->data()), file->size());
 }
 

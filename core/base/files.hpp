@@ -1,5 +1,6 @@
-// Files from outside: mapped, checked, written beside and renamed. Everything here throws Error (exit code 2 for
-// what cannot be read, 1 for what cannot be written); the boundary table turns that into a status and a message.
+// Files from outside: mapped, checked, written beside and renamed. Everything here throws Error (exit code 2
+// for what cannot be read, 1 for what cannot be written); the boundary table turns that into a status and a
+// message.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -36,8 +37,8 @@ class MappedFile {
   std::string path_;
 };
 
-// The canonical path of `relative` as named inside the file `base`: never absolute, never outside base's folder,
-// links resolved.
+// The canonical path of `relative` as named inside the file `base`: never absolute, never outside base's
+// folder, links resolved.
 std::filesystem::path resolve_beside(const std::filesystem::path& base, std::string_view relative);
 
 // Writes to a temporary file in the target's folder; commit() flushes and renames it over the target.

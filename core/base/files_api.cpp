@@ -21,7 +21,8 @@ tn_status guarded(const tn_diag* diag, F&& body) noexcept {
     body();
     return TN_OK;
   } catch (const Error& error) {
-    for (const auto& finding : error.diagnostics) report(diag, finding.severity, finding.code, finding.where, finding.text);
+    for (const auto& finding : error.diagnostics)
+      report(diag, finding.severity, finding.code, finding.where, finding.text);
     return TN_ERR_IO;
   } catch (const std::bad_alloc&) {
     return TN_ERR_MEMORY;
@@ -35,7 +36,8 @@ tn_status open_file(tn_str path, const tn_diag* diag, tn_file** file) {
   return guarded(diag, [&] { *file = new tn_file{MappedFile::open(string(path))}; });
 }
 tn_status open_beside(tn_str base, tn_str relative, const tn_diag* diag, tn_file** file) {
-  return guarded(diag, [&] { *file = new tn_file{MappedFile::open(resolve_beside(string(base), view(relative)))}; });
+  return guarded(
+      diag, [&] { *file = new tn_file{MappedFile::open(resolve_beside(string(base), view(relative)))}; });
 }
 const uint8_t* data(tn_file* file) { return file->mapping->data(); }
 uint64_t size_bytes(tn_file* file) { return file->mapping->size(); }
@@ -54,13 +56,14 @@ tn_status close(tn_writer* writer, int keep, const tn_diag* diag) {
   const std::unique_ptr<tn_writer> owned(writer);
   if (!keep) return TN_OK;
   return guarded(diag, [&] {
-    if (owned->failed) throw Error(exit_job_failed, "", "an earlier write to this file failed; it was left as it was");
+    if (owned->failed)
+      throw Error(exit_job_failed, "", "an earlier write to this file failed; it was left as it was");
     owned->writer.commit();
   });
 }
 
-constexpr tn_files_api table = {sizeof(tn_files_api), 0, open_file, open_beside, data, size_bytes, path, release,
-                                create, write, close};
+constexpr tn_files_api table = {
+    sizeof(tn_files_api), 0, open_file, open_beside, data, size_bytes, path, release, create, write, close};
 }  // namespace
 
 const tn_files_api* files_api() { return &table; }

@@ -39,10 +39,12 @@ TEST_CASE("A file is mapped whole; what is no file is refused") {
   const Folder folder;
   CHECK(read_text_file(folder.put("a", "text")) == "text");
   CHECK(MappedFile::open(folder.put("empty", ""))->size() == 0);
-  CHECK(error_of([&] { MappedFile::open(folder.path / "absent"); }).find("No such file") != std::string::npos);
+  CHECK(error_of([&] { MappedFile::open(folder.path / "absent"); }).find("No such file") !=
+        std::string::npos);
   CHECK(error_of([&] { MappedFile::open(folder.path); }).find("is a folder") != std::string::npos);
   CHECK(error_of([&] { MappedFile::open("/dev/null"); }).find("not a regular file") != std::string::npos);
-  CHECK(error_of([&] { read_text_file(folder.put("long", "12345"), 4); }).find("may have at most 4") != std::string::npos);
+  CHECK(error_of([&] { read_text_file(folder.put("long", "12345"), 4); }).find("may have at most 4") !=
+        std::string::npos);
 }
 
 TEST_CASE("External data stays in the model's folder") {
@@ -57,7 +59,8 @@ TEST_CASE("External data stays in the model's folder") {
   CHECK(resolve_beside(model, "inside") == fs::canonical(folder.path / "sub/data"));
   CHECK(error_of([&] { resolve_beside(model, "/etc/passwd"); }).find("absolute") != std::string::npos);
   CHECK(error_of([&] { resolve_beside(model, "../x"); }).find("outside the folder") != std::string::npos);
-  CHECK(error_of([&] { resolve_beside(model, "sub/../../x"); }).find("outside the folder") != std::string::npos);
+  CHECK(error_of([&] { resolve_beside(model, "sub/../../x"); }).find("outside the folder") !=
+        std::string::npos);
   CHECK(error_of([&] { resolve_beside(model, "link"); }).find("through a link") != std::string::npos);
   CHECK(error_of([&] { resolve_beside(model, "absent"); }).find("cannot be opened") != std::string::npos);
   CHECK(error_of([&] { resolve_beside(model, ""); }).find("empty path") != std::string::npos);
@@ -77,7 +80,8 @@ TEST_CASE("A file is replaced whole or not at all") {
   kept.commit();
   CHECK(read_text_file(target) == "new");
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
-  CHECK(error_of([&] { AtomicWriter(folder.path / "absent" / "out"); }).find("cannot be written") != std::string::npos);
+  CHECK(error_of([&] { AtomicWriter(folder.path / "absent" / "out"); }).find("cannot be written") !=
+        std::string::npos);
 }
 
 // Sanitizers bring a handler of their own, which stays.
@@ -100,7 +104,9 @@ TEST_CASE("A file cut short after mapping ends the program with its name, not wi
   ::close(pipe_ends[1]);
   char text[512] = {};
   size_t length = 0;
-  for (ssize_t got = 0; length < sizeof text - 1 && (got = ::read(pipe_ends[0], text + length, sizeof text - 1 - length)) > 0;) length += static_cast<size_t>(got);
+  for (ssize_t got = 0;
+       length < sizeof text - 1 && (got = ::read(pipe_ends[0], text + length, sizeof text - 1 - length)) > 0;)
+    length += static_cast<size_t>(got);
   ::close(pipe_ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);

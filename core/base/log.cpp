@@ -41,11 +41,20 @@ Level level() { return current().load(std::memory_order_relaxed); }
 void write(Level at, std::string_view text) {
   const spdlog::string_view_t message(text.data(), text.size());
   switch (at) {
-    case Level::debug: logger().debug(message); break;
-    case Level::info: logger().info(message); break;
-    case Level::warning: logger().warn(message); break;
-    case Level::error: logger().error(message); break;
-    case Level::off: break;
+    case Level::debug:
+      logger().debug(message);
+      break;
+    case Level::info:
+      logger().info(message);
+      break;
+    case Level::warning:
+      logger().warn(message);
+      break;
+    case Level::error:
+      logger().error(message);
+      break;
+    case Level::off:
+      break;
   }
 }
 

@@ -14,15 +14,33 @@ struct NamedType {
   tn_dtype dtype;
   std::string_view name;
 };
-constexpr NamedType named_types[] = {
-    {TN_FLOAT32, "float32"}, {TN_INT64, "int64"}, {TN_INT32, "int32"}, {TN_BOOL, "bool"},
-    {TN_UINT8, "uint8"}, {TN_INT8, "int8"}, {TN_FLOAT16, "float16"}, {TN_FLOAT64, "float64"},
-    {TN_BFLOAT16, "bfloat16"}, {TN_STRING, "string"}, {TN_INT16, "int16"}, {TN_UINT16, "uint16"},
-    {TN_UINT32, "uint32"}, {TN_UINT64, "uint64"}, {TN_INT4, "int4"}, {TN_UINT4, "uint4"}, {TN_INT2, "int2"},
-    {TN_UINT2, "uint2"}, {TN_COMPLEX64, "complex64"}, {TN_COMPLEX128, "complex128"},
-    {TN_FLOAT8_E4M3FN, "float8e4m3fn"}, {TN_FLOAT8_E4M3FNUZ, "float8e4m3fnuz"}, {TN_FLOAT8_E5M2, "float8e5m2"},
-    {TN_FLOAT8_E5M2FNUZ, "float8e5m2fnuz"}, {TN_FLOAT8_E8M0, "float8e8m0"}, {TN_FLOAT4_E2M1, "float4e2m1"},
-    {TN_DTYPE_NONE, "none"}};
+constexpr NamedType named_types[] = {{TN_FLOAT32, "float32"},
+                                     {TN_INT64, "int64"},
+                                     {TN_INT32, "int32"},
+                                     {TN_BOOL, "bool"},
+                                     {TN_UINT8, "uint8"},
+                                     {TN_INT8, "int8"},
+                                     {TN_FLOAT16, "float16"},
+                                     {TN_FLOAT64, "float64"},
+                                     {TN_BFLOAT16, "bfloat16"},
+                                     {TN_STRING, "string"},
+                                     {TN_INT16, "int16"},
+                                     {TN_UINT16, "uint16"},
+                                     {TN_UINT32, "uint32"},
+                                     {TN_UINT64, "uint64"},
+                                     {TN_INT4, "int4"},
+                                     {TN_UINT4, "uint4"},
+                                     {TN_INT2, "int2"},
+                                     {TN_UINT2, "uint2"},
+                                     {TN_COMPLEX64, "complex64"},
+                                     {TN_COMPLEX128, "complex128"},
+                                     {TN_FLOAT8_E4M3FN, "float8e4m3fn"},
+                                     {TN_FLOAT8_E4M3FNUZ, "float8e4m3fnuz"},
+                                     {TN_FLOAT8_E5M2, "float8e5m2"},
+                                     {TN_FLOAT8_E5M2FNUZ, "float8e5m2fnuz"},
+                                     {TN_FLOAT8_E8M0, "float8e8m0"},
+                                     {TN_FLOAT4_E2M1, "float4e2m1"},
+                                     {TN_DTYPE_NONE, "none"}};
 }  // namespace
 
 std::string dtype_name(tn_dtype dtype) {
@@ -60,7 +78,9 @@ bool element_count(std::span<const int64_t> dims, uint64_t* count) {
   for (const int64_t dim : dims) {
     // A zero among the dims makes the tensor empty, however large the others are.
     if (zero) break;
-    if (__builtin_mul_overflow(product, static_cast<uint64_t>(dim), &product) || product > uint64_t(INT64_MAX)) return false;
+    if (__builtin_mul_overflow(product, static_cast<uint64_t>(dim), &product) ||
+        product > uint64_t(INT64_MAX))
+      return false;
   }
   *count = zero ? 0 : product;
   return true;
@@ -83,9 +103,12 @@ bool tensor_bytes(tn_dtype dtype, std::span<const int64_t> dims, uint64_t* bytes
 
 void Tensor::Free::operator()(void* bytes) const { std::free(bytes); }
 
-Tensor::Tensor(tn_dtype dtype, std::vector<int64_t> dims, bool zeroed) : dtype_(dtype), dims_(std::move(dims)) {
+Tensor::Tensor(tn_dtype dtype, std::vector<int64_t> dims, bool zeroed)
+    : dtype_(dtype), dims_(std::move(dims)) {
   if (!tensor_bytes(dtype_, dims_, &bytes_) || !element_count(dims_, &count_))
-    throw Error(exit_bad_input, "", "a tensor of type " + dtype_name(dtype_) + " has a negative dimension or more bytes than can be addressed");
+    throw Error(exit_bad_input, "",
+                "a tensor of type " + dtype_name(dtype_) +
+                    " has a negative dimension or more bytes than can be addressed");
   // A tensor of no bytes still has an address: many readers take NULL for "absent".
   const uint64_t rounded = bytes_ == 0 ? 64 : (bytes_ + 63) / 64 * 64;
   data_.reset(std::aligned_alloc(64, rounded));
@@ -99,7 +122,8 @@ Tensor::Tensor(tn_dtype dtype, std::vector<int64_t> dims, bool zeroed) : dtype_(
 }
 
 Tensor Tensor::copy_of(const tn_tensor& tensor) {
-  Tensor copy(tensor.dtype, std::vector<int64_t>(tensor.dims, tensor.dims + (tensor.rank > 0 ? tensor.rank : 0)), false);
+  Tensor copy(tensor.dtype,
+              std::vector<int64_t>(tensor.dims, tensor.dims + (tensor.rank > 0 ? tensor.rank : 0)), false);
   if (tensor.dtype == TN_STRING) {
     const auto* const texts = static_cast<const tn_str*>(tensor.data);
     for (uint64_t i = 0; i < copy.count_; ++i) copy.set_string(i, tenon::view(texts[i]));

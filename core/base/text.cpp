@@ -17,7 +17,8 @@ size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
     for (size_t i = 1; i <= a.size(); ++i) {
       const size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
       row[i] = std::min({last[i] + 1, row[i - 1] + 1, last[i - 1] + cost});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[i] = std::min(row[i], before_last[i - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[i] = std::min(row[i], before_last[i - 2] + 1);
       best = std::min(best, row[i]);
     }
     if (best > limit) return limit + 1;
@@ -35,7 +36,8 @@ std::vector<std::string> nearest_names(std::string_view wrong, std::span<const s
   for (const auto& name : known) {
     if (name.size() > 256) continue;
     const size_t distance = edit_distance(wrong_lower, lower(name), limit);
-    if (distance <= limit && distance < std::max<size_t>(wrong_lower.size(), 2)) found.emplace_back(distance, &name);
+    if (distance <= limit && distance < std::max<size_t>(wrong_lower.size(), 2))
+      found.emplace_back(distance, &name);
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& x, const auto& y) {
     return x.first != y.first ? x.first < y.first : *x.second < *y.second;

@@ -40,7 +40,8 @@ Contestant prepare(const Options& o, const PipelineOptions& pipeline) {
   Contestant c;
   c.pipeline = load_pipeline(pipeline);
   c.session = make_session(c.pipeline);
-  c.inputs = collect_inputs(o.inputs, c.pipeline.manifest(), c.pipeline.engine->registries(), c.pipeline.engine->host(), c.session->inputs());
+  c.inputs = collect_inputs(o.inputs, c.pipeline.manifest(), c.pipeline.engine->registries(),
+                            c.pipeline.engine->host(), c.session->inputs());
   add_random_inputs(o.shapes, o.seed, c.session->inputs(), c.inputs);
   c.session->prepare(c.inputs.tensors);
   c.load_ms = load.ms();
@@ -109,12 +110,18 @@ int compare(const Options& o) {
   double median = 0, lo = 0, hi = 0;
   ratio_bounds(ratios, &median, &lo, &hi);
   if (o.pipeline.json) {
-    print_json({{"a", result_json(a)}, {"b", result_json(b)}, {"ratio", {{"median", median}, {"low", lo}, {"high", hi}, {"pairs", ratios.size()}}}});
+    print_json({{"a", result_json(a)},
+                {"b", result_json(b)},
+                {"ratio", {{"median", median}, {"low", lo}, {"high", hi}, {"pairs", ratios.size()}}}});
     return 0;
   }
   const auto la = summarize_latency(a.durations), lb = summarize_latency(b.durations);
-  std::printf("A %s: %.3f ms\nB %s: %.3f ms\nA/B %.3f [%.3f .. %.3f] over %zu pairs: %s\n", first.target.c_str(), la.median_ms, second.target.c_str(), lb.median_ms, median, lo, hi, ratios.size(),
-              hi < 1 ? "A is faster" : lo > 1 ? "B is faster" : "no difference shown");
+  std::printf("A %s: %.3f ms\nB %s: %.3f ms\nA/B %.3f [%.3f .. %.3f] over %zu pairs: %s\n",
+              first.target.c_str(), la.median_ms, second.target.c_str(), lb.median_ms, median, lo, hi,
+              ratios.size(),
+              hi < 1   ? "A is faster"
+              : lo > 1 ? "B is faster"
+                       : "no difference shown");
   return 0;
 }
 
@@ -125,7 +132,8 @@ int bench(const Options& o) {
   warm_up(c);
   const Stopwatch total;
   while (total.ms() < o.seconds * 1000 || c.durations.size() < 5) c.run();
-  if (!o.outputs.empty()) write_outputs(o.outputs, c.outputs, c.pipeline.engine->registries(), c.pipeline.engine->host());
+  if (!o.outputs.empty())
+    write_outputs(o.outputs, c.outputs, c.pipeline.engine->registries(), c.pipeline.engine->host());
   if (o.pipeline.json) {
     print_json(result_json(c));
     return 0;
@@ -138,7 +146,9 @@ int bench(const Options& o) {
   r.precision = c.pipeline.manifest().precision.mode;
   r.isa = isa_name(cpu_features());
   r.threads = c.session->thread_count();
-  std::printf("%sthroughput %.1f runs/s; peak memory of the process %s\n", run_report_text(r).c_str(), r.latency.median_ms > 0 ? 1000.0 / r.latency.median_ms : 0.0, format_bytes(peak_rss_bytes()).c_str());
+  std::printf("%sthroughput %.1f runs/s; peak memory of the process %s\n", run_report_text(r).c_str(),
+              r.latency.median_ms > 0 ? 1000.0 / r.latency.median_ms : 0.0,
+              format_bytes(peak_rss_bytes()).c_str());
   return 0;
 }
 
@@ -149,12 +159,18 @@ void add_bench(CLI::App& app, Action& action) {
   auto* verb = app.add_subcommand("bench", "measure latency, throughput, memory and load time");
   add_pipeline_options(*verb, o->pipeline);
   verb->get_option("target")->required(false);
-  verb->add_option("--inputs", o->inputs, "input tensors as for run; random ones otherwise")->type_name("FILE|DIR");
+  verb->add_option("--inputs", o->inputs, "input tensors as for run; random ones otherwise")
+      ->type_name("FILE|DIR");
   verb->add_option("--outputs", o->outputs, "write the results of the timed runs")->type_name("FILE|DIR/");
-  verb->add_option("--shape", o->shapes, "shape of a random input, as in x:1,3,224,224")->allow_extra_args(false);
-  verb->add_option("--seconds", o->seconds, "measure this long (at least 5 runs)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--shape", o->shapes, "shape of a random input, as in x:1,3,224,224")
+      ->allow_extra_args(false);
+  verb->add_option("--seconds", o->seconds, "measure this long (at least 5 runs)")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--seed", o->seed, "of random inputs");
-  verb->add_option("--compare", o->compare, "two manifests or models, run in turns; prints the ratio with its bounds")->expected(2)->type_name("A B");
+  verb->add_option("--compare", o->compare,
+                   "two manifests or models, run in turns; prints the ratio with its bounds")
+      ->expected(2)
+      ->type_name("A B");
   verb->callback([o, &action] {
     if (o->compare.empty() && o->pipeline.target.empty()) throw CLI::RequiredError("target");
     action = [o] { return bench(*o); };

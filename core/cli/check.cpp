@@ -14,12 +14,20 @@ int check(const PipelineOptions& o) {
   const auto missing = p.engine->unsupported_operators(*p.graph);
   if (o.json) {
     Json j = {{"nodes", p.graph->live_node_count()}, {"unsupported", Json::array()}};
-    for (const auto& u : missing) j["unsupported"].push_back({{"op", u.op}, {"count", u.count}, {"nodes", u.nodes}, {"nearest", u.nearest}, {"provided_by", u.provided_by}, {"defined", u.defined}});
+    for (const auto& u : missing)
+      j["unsupported"].push_back({{"op", u.op},
+                                  {"count", u.count},
+                                  {"nodes", u.nodes},
+                                  {"nearest", u.nearest},
+                                  {"provided_by", u.provided_by},
+                                  {"defined", u.defined}});
     print_json(j);
   } else {
     print_findings(p.engine->diagnostics().all(), false);
     for (const auto& u : missing) std::printf("%s\n", to_string(u).c_str());
-    if (missing.empty()) std::printf("%s: all %u nodes can run\n", p.manifest().model_path.string().c_str(), p.graph->live_node_count());
+    if (missing.empty())
+      std::printf("%s: all %u nodes can run\n", p.manifest().model_path.string().c_str(),
+                  p.graph->live_node_count());
   }
   return missing.empty() ? 0 : exit_job_failed;
 }

@@ -11,19 +11,29 @@ namespace fs = std::filesystem;
 
 void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
   app.add_option("target", o.target, "pipeline manifest (.json) or model file")->required();
-  app.add_option("--set", o.set, "override a manifest key, as in --set runtime.threads=2 (JSON value, else text)")->type_name("KEY=VALUE")->allow_extra_args(false);
+  app.add_option("--set", o.set,
+                 "override a manifest key, as in --set runtime.threads=2 (JSON value, else text)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   app.add_option("--rules", o.rules, "add a rule file")->type_name("FILE")->allow_extra_args(false);
-  app.add_option("--plugin", o.plugins, "add a plugin: an installed name or a library's path")->type_name("NAME|FILE")->allow_extra_args(false);
+  app.add_option("--plugin", o.plugins, "add a plugin: an installed name or a library's path")
+      ->type_name("NAME|FILE")
+      ->allow_extra_args(false);
   app.add_option("--precision", o.precision, "strict, exact, faithful (default), bf16, fp16 or fast");
-  app.add_option("--threads", o.threads, "threads to run on; 0: all that this process may use")->check(CLI::NonNegativeNumber);
-  app.add_option("--fusion_switch_file", o.switch_file, "switches of passes and rules, a file")->type_name("FILE");
+  app.add_option("--threads", o.threads, "threads to run on; 0: all that this process may use")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--fusion_switch_file", o.switch_file, "switches of passes and rules, a file")
+      ->type_name("FILE");
   app.add_option("--optimization_switch", o.switches, "switches of passes and rules: \"A:on;B:off\"");
-  app.add_option("--bisect-limit", o.bisect_limit, "stop after this many applied rewrites")->check(CLI::NonNegativeNumber);
-  app.add_option("--dump-dir", o.dump_folder, "write the graph's text form after each pass here")->type_name("DIR");
+  app.add_option("--bisect-limit", o.bisect_limit, "stop after this many applied rewrites")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--dump-dir", o.dump_folder, "write the graph's text form after each pass here")
+      ->type_name("DIR");
   app.add_flag("--verify-graph", o.verify_graph, "run the full graph verifier after each pass");
   app.add_flag("--json", o.json, "print one JSON object");
   app.add_flag("--quiet,-q", o.quiet, "print results and errors only");
-  app.add_flag("--print-resolved", o.print_resolved, "print the manifest with all defaults, versions and digests, and stop");
+  app.add_flag("--print-resolved", o.print_resolved,
+               "print the manifest with all defaults, versions and digests, and stop");
 }
 
 Manifest read_target(const PipelineOptions& o) {
@@ -50,8 +60,10 @@ Manifest read_target(const PipelineOptions& o) {
   }
   for (const auto& p : o.plugins) {
     PluginRequest request;
-    if (p.find('/') != std::string::npos || fs::path(p).extension() == ".so") request.path = fs::absolute(p);
-    else request.name = p;
+    if (p.find('/') != std::string::npos || fs::path(p).extension() == ".so")
+      request.path = fs::absolute(p);
+    else
+      request.name = p;
     request.where = "--plugin " + p;
     m.plugins.push_back(request);
   }
@@ -70,7 +82,8 @@ Pipeline open_pipeline(const PipelineOptions& o, Manifest manifest, bool explain
   Pipeline p;
   p.manifest_ = manifest;
   p.engine = std::make_unique<Engine>(std::move(manifest), eo);
-  p.evaluator = std::make_unique<Evaluator>(p.engine->host(), p.engine->registries(), runtime_options(p.manifest_));
+  p.evaluator =
+      std::make_unique<Evaluator>(p.engine->host(), p.engine->registries(), runtime_options(p.manifest_));
   return p;
 }
 
@@ -78,7 +91,8 @@ Pipeline load_pipeline(const PipelineOptions& o, bool explain) {
   const Stopwatch watch;
   Pipeline p = open_pipeline(o, read_target(o), explain);
   if (p.manifest().model_path.empty())
-    throw Error(exit_bad_input, p.manifest().path, "no model: add \"model\": {\"path\": \"...\"} to the manifest, or --set model.path=FILE");
+    throw Error(exit_bad_input, p.manifest().path,
+                "no model: add \"model\": {\"path\": \"...\"} to the manifest, or --set model.path=FILE");
   p.graph = p.engine->load_model();
   p.engine->require_supported(*p.graph);
   p.engine->optimize(*p.graph, p.report);
@@ -106,7 +120,8 @@ RuntimeOptions runtime_options(const Manifest& m, bool explain) {
 
 std::unique_ptr<Session> make_session(Pipeline& p, bool explain) {
   const Stopwatch watch;
-  auto session = std::make_unique<Session>(std::move(p.graph), p.engine->registries(), runtime_options(p.manifest(), explain));
+  auto session = std::make_unique<Session>(std::move(p.graph), p.engine->registries(),
+                                           runtime_options(p.manifest(), explain));
   p.load_ms += watch.ms();
   return session;
 }

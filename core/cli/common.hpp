@@ -15,7 +15,8 @@
 
 namespace tenon::cli {
 
-/// A verb parses its options into its own struct and leaves `action` to be called; its result is the exit code.
+/// A verb parses its options into its own struct and leaves `action` to be called; its result is the exit
+/// code.
 using Action = std::function<int()>;
 
 /// Options of every verb that loads a model.
@@ -56,7 +57,9 @@ void print_json(const Json& json);
 
 class Stopwatch {
  public:
-  double ms() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
+  double ms() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -21,7 +21,8 @@ struct Options {
 
 std::unique_ptr<Session> planned_session(const Options& o, Pipeline& p) {
   auto session = make_session(p, true);
-  InputSet inputs = collect_inputs(o.inputs, p.manifest(), p.engine->registries(), p.engine->host(), session->inputs());
+  InputSet inputs =
+      collect_inputs(o.inputs, p.manifest(), p.engine->registries(), p.engine->host(), session->inputs());
   add_random_inputs(o.shapes, 1, session->inputs(), inputs);
   session->run(inputs.tensors);
   return session;
@@ -40,8 +41,12 @@ std::set<std::string> names_of(const Graph& graph, const std::string& node) {
 
 void print_memory(const Session& session) {
   const auto stats = session.stats();
-  std::printf("arena %s, lower bound (largest live sum) %s, ratio %.3f; without reuse %s; planner %s\n", format_bytes(stats.arena_bytes).c_str(), format_bytes(stats.live_bound_bytes).c_str(),
-              stats.live_bound_bytes ? static_cast<double>(stats.arena_bytes) / static_cast<double>(stats.live_bound_bytes) : 1.0, format_bytes(stats.no_reuse_bytes).c_str(), stats.planner.c_str());
+  std::printf("arena %s, lower bound (largest live sum) %s, ratio %.3f; without reuse %s; planner %s\n",
+              format_bytes(stats.arena_bytes).c_str(), format_bytes(stats.live_bound_bytes).c_str(),
+              stats.live_bound_bytes
+                  ? static_cast<double>(stats.arena_bytes) / static_cast<double>(stats.live_bound_bytes)
+                  : 1.0,
+              format_bytes(stats.no_reuse_bytes).c_str(), stats.planner.c_str());
   auto buffers = session.planned_buffers();
   // The step at which most is live, and who is live then.
   uint32_t last = 0;
@@ -60,7 +65,9 @@ void print_memory(const Session& session) {
   std::printf("the peak is at step %u; live there:\n", peak);
   std::erase_if(buffers, [&](const PlannedBuffer& b) { return b.first_step > peak || b.last_step < peak; });
   std::sort(buffers.begin(), buffers.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  for (const auto& b : buffers) std::printf("  %10s  at %-12llu steps %u..%u  %s\n", format_bytes(b.bytes).c_str(), static_cast<unsigned long long>(b.offset), b.first_step, b.last_step, b.value.c_str());
+  for (const auto& b : buffers)
+    std::printf("  %10s  at %-12llu steps %u..%u  %s\n", format_bytes(b.bytes).c_str(),
+                static_cast<unsigned long long>(b.offset), b.first_step, b.last_step, b.value.c_str());
 }
 
 int explain(const Options& o) {
@@ -68,13 +75,16 @@ int explain(const Options& o) {
   Pipeline p = load_pipeline(o.pipeline, true);
   if (o.pipeline.json) {
     for (const auto& e : p.report.records)
-      if ((o.rule.empty() || e.who == o.rule) && (o.node.empty() || e.place == o.node)) std::printf("%s\n", explain_record_json(e).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+      if ((o.rule.empty() || e.who == o.rule) && (o.node.empty() || e.place == o.node))
+        std::printf("%s\n",
+                    explain_record_json(e).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
     return 0;
   }
   if (!o.rule.empty()) {
     const auto names = explained_names(p.report);
     if (std::find(names.begin(), names.end(), o.rule) == names.end())
-      throw Error(exit_bad_input, "--rule " + o.rule, "no rule or pass of this name looked at the model" + did_you_mean(o.rule, names));
+      throw Error(exit_bad_input, "--rule " + o.rule,
+                  "no rule or pass of this name looked at the model" + did_you_mean(o.rule, names));
     std::printf("%s", explain_rule_text(p.report, o.rule).c_str());
     return 0;
   }
@@ -86,12 +96,18 @@ int explain(const Options& o) {
     std::vector<std::string> names;
     for (const auto& n : session->planned_nodes()) {
       names.push_back(n.name);
-      if (wanted.count(n.name)) kernels += fmt::format("{} {}: {}{}\n{}", n.op, n.name, n.how, n.kernel.empty() ? "" : " " + n.kernel, n.selection);
+      if (wanted.count(n.name))
+        kernels += fmt::format("{} {}: {}{}\n{}", n.op, n.name, n.how, n.kernel.empty() ? "" : " " + n.kernel,
+                               n.selection);
     }
-    if (rules.empty() && kernels.empty()) throw Error(exit_bad_input, "--node " + o.node, "no such node in the model, and no rule looked at one" + did_you_mean(o.node, names));
+    if (rules.empty() && kernels.empty())
+      throw Error(exit_bad_input, "--node " + o.node,
+                  "no such node in the model, and no rule looked at one" + did_you_mean(o.node, names));
     if (!rules.empty()) std::printf("rules and passes that looked at it:\n%s", rules.c_str());
-    if (!kernels.empty()) std::printf("how it runs:\n%s", kernels.c_str());
-    else std::printf("it is not in the optimised graph\n");
+    if (!kernels.empty())
+      std::printf("how it runs:\n%s", kernels.c_str());
+    else
+      std::printf("it is not in the optimised graph\n");
     return 0;
   }
   if (o.memory) {
@@ -99,7 +115,8 @@ int explain(const Options& o) {
     return 0;
   }
   std::printf("%s", pass_table(p.report).c_str());
-  for (const auto& name : explained_names(p.report)) std::printf("%s", explain_rule_text(p.report, name).c_str());
+  for (const auto& name : explained_names(p.report))
+    std::printf("%s", explain_rule_text(p.report, name).c_str());
   return 0;
 }
 
@@ -110,9 +127,11 @@ void add_explain(CLI::App& app, Action& action) {
   auto* verb = app.add_subcommand("explain", "why a rule, pass or kernel did or did not apply");
   add_pipeline_options(*verb, o->pipeline);
   verb->add_option("--rule", o->rule, "one rule or pass");
-  verb->add_option("--node", o->node, "one node of the model: rules that looked at it, kernels it could run on");
+  verb->add_option("--node", o->node,
+                   "one node of the model: rules that looked at it, kernels it could run on");
   verb->add_flag("--memory", o->memory, "the arena: lower bound, plan, who owns the peak");
-  verb->add_option("--inputs", o->inputs, "input tensors that give the shapes; random ones otherwise")->type_name("FILE|DIR");
+  verb->add_option("--inputs", o->inputs, "input tensors that give the shapes; random ones otherwise")
+      ->type_name("FILE|DIR");
   verb->add_option("--shape", o->shapes, "shape of an input, as in x:1,3,224,224")->allow_extra_args(false);
   verb->callback([o, &action] { action = [o] { return explain(*o); }; });
 }

@@ -33,16 +33,26 @@ int passes(const Options& o) {
   Json all = Json::array();
   for (const auto& e : p.engine->registries().passes()) {
     const auto& r = *e.record;
-    Json j = {{"pass", string(r.id)}, {"plugin", std::string(e.plugin)}, {"summary", string(r.summary)}, {"doc", string(r.doc)}, {"level", r.level}};
+    Json j = {{"pass", string(r.id)},
+              {"plugin", std::string(e.plugin)},
+              {"summary", string(r.summary)},
+              {"doc", string(r.doc)},
+              {"level", r.level}};
     j["options"] = Json::array();
-    for (uint32_t i = 0; i < r.option_count; ++i) j["options"].push_back({{"name", string(r.options[i].name)}, {"default", option_default(r.options[i])}, {"doc", string(r.options[i].doc)}});
+    for (uint32_t i = 0; i < r.option_count; ++i)
+      j["options"].push_back({{"name", string(r.options[i].name)},
+                              {"default", option_default(r.options[i])},
+                              {"doc", string(r.options[i].doc)}});
     j["aliases"] = Json::array();
     for (uint32_t i = 0; i < r.alias_count; ++i) j["aliases"].push_back(string(r.aliases[i]));
     all.push_back(j);
     if (o.json) continue;
-    std::printf("%-14s %s (plugin %s, level %d)\n", string(r.id).c_str(), string(r.summary).c_str(), std::string(e.plugin).c_str(), r.level);
+    std::printf("%-14s %s (plugin %s, level %d)\n", string(r.id).c_str(), string(r.summary).c_str(),
+                std::string(e.plugin).c_str(), r.level);
     if (r.doc.size) std::printf("%15s%s\n", "", string(r.doc).c_str());
-    for (uint32_t i = 0; i < r.option_count; ++i) std::printf("%15soption %s = %s: %s\n", "", string(r.options[i].name).c_str(), option_default(r.options[i]).c_str(), string(r.options[i].doc).c_str());
+    for (uint32_t i = 0; i < r.option_count; ++i)
+      std::printf("%15soption %s = %s: %s\n", "", string(r.options[i].name).c_str(),
+                  option_default(r.options[i]).c_str(), string(r.options[i].doc).c_str());
   }
   if (o.json) print_json(all);
   return 0;
@@ -58,8 +68,13 @@ int ops(const Options& o) {
     if (!o.filter.empty() && lower(name).find(lower(o.filter)) == std::string::npos) continue;
     Json kernels = Json::array(), inputs = Json::array(), outputs = Json::array(), attributes = Json::array();
     for (const auto& k : r.kernels(op)) kernels.push_back(string(k.record->id));
-    for (uint32_t i = 0; i < d.input_count; ++i) inputs.push_back({{"name", string(d.inputs[i].name)}, {"type", string(d.inputs[i].type)}, {"optional", (d.inputs[i].flags & TN_PARAM_OPTIONAL) != 0}, {"variadic", (d.inputs[i].flags & TN_PARAM_VARIADIC) != 0}});
-    for (uint32_t i = 0; i < d.output_count; ++i) outputs.push_back({{"name", string(d.outputs[i].name)}, {"type", string(d.outputs[i].type)}});
+    for (uint32_t i = 0; i < d.input_count; ++i)
+      inputs.push_back({{"name", string(d.inputs[i].name)},
+                        {"type", string(d.inputs[i].type)},
+                        {"optional", (d.inputs[i].flags & TN_PARAM_OPTIONAL) != 0},
+                        {"variadic", (d.inputs[i].flags & TN_PARAM_VARIADIC) != 0}});
+    for (uint32_t i = 0; i < d.output_count; ++i)
+      outputs.push_back({{"name", string(d.outputs[i].name)}, {"type", string(d.outputs[i].type)}});
     for (uint32_t i = 0; i < d.attr_count; ++i) {
       const auto& a = d.attrs[i];
       Json j = {{"name", string(a.name)}, {"required", a.required != 0}};
@@ -71,10 +86,18 @@ int ops(const Options& o) {
     if (!o.json) {
       std::string line;
       for (const auto& k : kernels) line += (line.empty() ? "" : ", ") + k.get<std::string>();
-      std::printf("%-32s since %-3d %s\n", name.c_str(), d.since_version, line.empty() ? (d.decompose ? "(by its decomposition)" : "no kernel") : line.c_str());
+      std::printf("%-32s since %-3d %s\n", name.c_str(), d.since_version,
+                  line.empty() ? (d.decompose ? "(by its decomposition)" : "no kernel") : line.c_str());
       continue;
     }
-    all.push_back({{"op", name}, {"since_version", d.since_version}, {"first_version", d.first_version}, {"inputs", inputs}, {"outputs", outputs}, {"attributes", attributes}, {"kernels", kernels}, {"decomposes", d.decompose != nullptr}});
+    all.push_back({{"op", name},
+                   {"since_version", d.since_version},
+                   {"first_version", d.first_version},
+                   {"inputs", inputs},
+                   {"outputs", outputs},
+                   {"attributes", attributes},
+                   {"kernels", kernels},
+                   {"decomposes", d.decompose != nullptr}});
   }
   if (o.json) print_json(all);
   return 0;
@@ -91,8 +114,14 @@ int frontends(const Options& o) {
         suffixes.push_back(string(e.record->suffixes[i]));
         text += " " + string(e.record->suffixes[i]);
       }
-      all.push_back({{"kind", kind}, {"id", string(e.record->id)}, {"plugin", std::string(e.plugin)}, {"summary", string(e.record->summary)}, {"suffixes", suffixes}});
-      if (!o.json) std::printf("%-11s %-10s%s  %s (plugin %s)\n", kind, string(e.record->id).c_str(), text.c_str(), string(e.record->summary).c_str(), std::string(e.plugin).c_str());
+      all.push_back({{"kind", kind},
+                     {"id", string(e.record->id)},
+                     {"plugin", std::string(e.plugin)},
+                     {"summary", string(e.record->summary)},
+                     {"suffixes", suffixes}});
+      if (!o.json)
+        std::printf("%-11s %-10s%s  %s (plugin %s)\n", kind, string(e.record->id).c_str(), text.c_str(),
+                    string(e.record->summary).c_str(), std::string(e.plugin).c_str());
     }
   };
   add("frontend", p.engine->registries().frontends());
@@ -113,16 +142,20 @@ void add_listings(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   const auto add = [&](const char* name, const char* doc, int (*f)(const Options&)) {
     auto* verb = app.add_subcommand(name, doc);
-    verb->add_option("manifest", o->manifest, "a manifest whose plugins are loaded; the default one otherwise")->check(CLI::ExistingFile);
+    verb->add_option("manifest", o->manifest,
+                     "a manifest whose plugins are loaded; the default one otherwise")
+        ->check(CLI::ExistingFile);
     verb->add_option("--plugin", o->plugins, "also load this plugin")->allow_extra_args(false);
     verb->add_flag("--json", o->json, "print JSON");
     verb->callback([o, f, &action] { action = [o, f] { return f(*o); }; });
     return verb;
   };
   add("passes", "the passes there are, with their options", passes);
-  add("ops", "the operators there are, with their kernels", ops)->add_option("--filter", o->filter, "names that contain this");
+  add("ops", "the operators there are, with their kernels", ops)
+      ->add_option("--filter", o->filter, "names that contain this");
   add("frontends", "readers and writers of models and tensors", frontends);
-  app.add_subcommand("default-manifest", "print the manifest that `tenon run MODEL` uses")->callback([&action] { action = default_manifest; });
+  app.add_subcommand("default-manifest", "print the manifest that `tenon run MODEL` uses")
+      ->callback([&action] { action = default_manifest; });
 }
 
 }  // namespace tenon::cli

@@ -1,4 +1,5 @@
-// The program: parses, calls one verb, turns errors into messages and exit codes (0 fine, 1 the job failed, 2 bad input).
+// The program: parses, calls one verb, turns errors into messages and exit codes (0 fine, 1 the job failed, 2
+// bad input).
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -20,7 +21,8 @@ int parse_error(CLI::App& app, const CLI::ParseError& e) {
   // An unknown verb: name the nearest.
   std::vector<std::string> verbs;
   for (const auto* sub : app.get_subcommands({})) verbs.push_back(sub->get_name());
-  if (const auto rest = app.remaining(); !rest.empty() && app.get_subcommands().empty()) text = fmt::format("no verb '{}'{}", rest.front(), did_you_mean(rest.front(), verbs));
+  if (const auto rest = app.remaining(); !rest.empty() && app.get_subcommands().empty())
+    text = fmt::format("no verb '{}'{}", rest.front(), did_you_mean(rest.front(), verbs));
   for (const auto* sub : app.get_subcommands()) {
     std::vector<std::string> options;
     for (const auto* o : sub->get_options())
@@ -38,7 +40,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string(program_version()));
   app.require_subcommand(1);
   Action action;
-  for (auto* add : {add_run, add_optimize, add_bench, add_explain, add_check, add_rules, add_plugins, add_listings}) add(app, action);
+  for (auto* add :
+       {add_run, add_optimize, add_bench, add_explain, add_check, add_rules, add_plugins, add_listings})
+    add(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -21,19 +21,26 @@ struct Options {
 void write_graph(Pipeline& p, const Options& o) {
   const fs::path path(o.output);
   const auto* exporter = p.engine->registries().exporter_for(path.string());
-  if (!exporter) throw Error(exit_bad_input, path.string(), "no plugin writes files with this ending; .onnx is written by plugin onnx, .txt is the text form");
+  if (!exporter)
+    throw Error(
+        exit_bad_input, path.string(),
+        "no plugin writes files with this ending; .onnx is written by plugin onnx, .txt is the text form");
   Json given = Json::object();
   if (o.opset) given["opset"] = o.opset;
   if (o.external) given["external"] = true;
   PreparedPass resolved;
   Diagnostics findings;
-  resolve_options(view(exporter->record->id), exporter->record->options, exporter->record->option_count, given, "optimize", resolved, findings);
+  resolve_options(view(exporter->record->id), exporter->record->options, exporter->record->option_count,
+                  given, "optimize", resolved, findings);
   findings.throw_if_errors(exit_bad_input);
   const std::string text = path.string();
-  const tn_status s = exporter->record->write(exporter->instance, p.engine->host().abi(), p.graph.get(), to_abi(text), resolved.options.data(),
+  const tn_status s = exporter->record->write(exporter->instance, p.engine->host().abi(), p.graph.get(),
+                                              to_abi(text), resolved.options.data(),
                                               static_cast<uint32_t>(resolved.options.size()), findings.abi());
-  if (!o.pipeline.quiet && !findings.has_errors()) print_findings(findings.all(), false);  // errors are thrown, and printed then
-  if (s != TN_OK && !findings.has_errors()) findings.error("", text, fmt::format("cannot be written (status {})", s));
+  if (!o.pipeline.quiet && !findings.has_errors())
+    print_findings(findings.all(), false);  // errors are thrown, and printed then
+  if (s != TN_OK && !findings.has_errors())
+    findings.error("", text, fmt::format("cannot be written (status {})", s));
   findings.throw_if_errors(exit_job_failed);
 }
 
@@ -48,11 +55,20 @@ int optimize(const Options& o) {
     write_graph(p, o);
   }
   if (o.pipeline.json) {
-    Json j = {{"nodes_before", p.report.nodes_before}, {"nodes_after", p.report.nodes_after}, {"edits", p.report.edits}, {"load_ms", p.load_ms}};
+    Json j = {{"nodes_before", p.report.nodes_before},
+              {"nodes_after", p.report.nodes_after},
+              {"edits", p.report.edits},
+              {"load_ms", p.load_ms}};
     j["passes"] = Json::array();
-    for (const auto& pass : p.report.passes) j["passes"].push_back({{"id", pass.id}, {"ms", pass.seconds * 1e3}, {"nodes_before", pass.nodes_before}, {"nodes_after", pass.nodes_after}, {"edits", pass.edits}});
+    for (const auto& pass : p.report.passes)
+      j["passes"].push_back({{"id", pass.id},
+                             {"ms", pass.seconds * 1e3},
+                             {"nodes_before", pass.nodes_before},
+                             {"nodes_after", pass.nodes_after},
+                             {"edits", pass.edits}});
     j["rules"] = Json::object();
-    for (const auto& [name, count] : p.report.rules) j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
+    for (const auto& [name, count] : p.report.rules)
+      j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
     if (p.report.edit_limit_reached) j["edits_by"] = p.report.edit_authors;
     print_json(j);
     return 0;
@@ -60,9 +76,17 @@ int optimize(const Options& o) {
   if (o.pipeline.quiet || o.output.empty()) return 0;
   std::printf("%s", pass_table(p.report).c_str());
   for (const auto& [name, count] : p.report.rules)
-    if (count.matched) std::printf("  %-24s matched %llu applied %llu\n", name.c_str(), static_cast<unsigned long long>(count.matched), static_cast<unsigned long long>(count.applied));
-  if (p.report.edit_limit_reached) std::printf("stopped after %llu rewrites; the last one was %s\n", static_cast<unsigned long long>(p.report.edits), p.report.edit_authors.empty() ? "none" : p.report.edit_authors.back().c_str());
-  std::printf("%s: %llu nodes -> %llu, %.0f ms\n", o.output.c_str(), static_cast<unsigned long long>(p.report.nodes_before), static_cast<unsigned long long>(p.report.nodes_after), p.load_ms);
+    if (count.matched)
+      std::printf("  %-24s matched %llu applied %llu\n", name.c_str(),
+                  static_cast<unsigned long long>(count.matched),
+                  static_cast<unsigned long long>(count.applied));
+  if (p.report.edit_limit_reached)
+    std::printf("stopped after %llu rewrites; the last one was %s\n",
+                static_cast<unsigned long long>(p.report.edits),
+                p.report.edit_authors.empty() ? "none" : p.report.edit_authors.back().c_str());
+  std::printf("%s: %llu nodes -> %llu, %.0f ms\n", o.output.c_str(),
+              static_cast<unsigned long long>(p.report.nodes_before),
+              static_cast<unsigned long long>(p.report.nodes_after), p.load_ms);
   return 0;
 }
 
@@ -70,10 +94,14 @@ int optimize(const Options& o) {
 
 void add_optimize(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
-  auto* verb = app.add_subcommand("optimize", "rewrite a model and write it, fused operators as ONNX functions");
+  auto* verb =
+      app.add_subcommand("optimize", "rewrite a model and write it, fused operators as ONNX functions");
   add_pipeline_options(*verb, o->pipeline);
-  verb->add_option("-o,--output", o->output, "the file to write: .onnx, or .txt for the text form; none: the text form is printed")->type_name("FILE");
-  verb->add_option("--opset", o->opset, "ai.onnx version to write; 0: the lowest that holds the operators")->check(CLI::Range(0, 1000));
+  verb->add_option("-o,--output", o->output,
+                   "the file to write: .onnx, or .txt for the text form; none: the text form is printed")
+      ->type_name("FILE");
+  verb->add_option("--opset", o->opset, "ai.onnx version to write; 0: the lowest that holds the operators")
+      ->check(CLI::Range(0, 1000));
   verb->add_flag("--external", o->external, "weights in a file of their own beside the model");
   verb->callback([o, &action] { action = [o] { return optimize(*o); }; });
 }

@@ -19,14 +19,21 @@ struct Options {
   uint64_t seed = 1;
 };
 
-std::string shape_text(const std::vector<std::string>& dims, bool known) { return known ? "[" + join(dims, ",") + "]" : "[?]"; }
+std::string shape_text(const std::vector<std::string>& dims, bool known) {
+  return known ? "[" + join(dims, ",") + "]" : "[?]";
+}
 
 void require_inputs(const Session& session, const InputSet& inputs) {
   std::vector<std::string> missing;
   for (const auto& i : session.inputs())
-    if (!i.optional && !inputs.has(i.name)) missing.push_back(fmt::format("{}: {}{}", i.name, dtype_name(i.dtype), shape_text(i.dims, i.rank_known)));
+    if (!i.optional && !inputs.has(i.name))
+      missing.push_back(
+          fmt::format("{}: {}{}", i.name, dtype_name(i.dtype), shape_text(i.dims, i.rank_known)));
   if (missing.empty()) return;
-  throw Error(exit_bad_input, "inputs", fmt::format("no value for {}; give --inputs FILE.npz or DIR/, \"inputs\" in the manifest, or --random", join(missing, ", ")));
+  throw Error(
+      exit_bad_input, "inputs",
+      fmt::format("no value for {}; give --inputs FILE.npz or DIR/, \"inputs\" in the manifest, or --random",
+                  join(missing, ", ")));
 }
 
 /// The first numbers of each output, when they go nowhere else.
@@ -42,15 +49,21 @@ void print_outputs(const std::vector<NamedOutput>& outputs) {
     const uint64_t n = width ? std::min<uint64_t>(t.bytes / width, 6) : 0;
     for (uint64_t i = 0; i < n; ++i) {
       std::string x = "?";
-      if (t.dtype == TN_FLOAT32) x = fmt::format("{:.6g}", static_cast<const float*>(t.data)[i]);
-      else if (t.dtype == TN_FLOAT64) x = fmt::format("{:.6g}", static_cast<const double*>(t.data)[i]);
-      else if (t.dtype == TN_INT64) x = fmt::format("{}", static_cast<const int64_t*>(t.data)[i]);
-      else if (t.dtype == TN_INT32) x = fmt::format("{}", static_cast<const int32_t*>(t.data)[i]);
-      else if (t.dtype == TN_BOOL || t.dtype == TN_UINT8) x = fmt::format("{}", static_cast<const uint8_t*>(t.data)[i]);
+      if (t.dtype == TN_FLOAT32)
+        x = fmt::format("{:.6g}", static_cast<const float*>(t.data)[i]);
+      else if (t.dtype == TN_FLOAT64)
+        x = fmt::format("{:.6g}", static_cast<const double*>(t.data)[i]);
+      else if (t.dtype == TN_INT64)
+        x = fmt::format("{}", static_cast<const int64_t*>(t.data)[i]);
+      else if (t.dtype == TN_INT32)
+        x = fmt::format("{}", static_cast<const int32_t*>(t.data)[i]);
+      else if (t.dtype == TN_BOOL || t.dtype == TN_UINT8)
+        x = fmt::format("{}", static_cast<const uint8_t*>(t.data)[i]);
       numbers += (i ? " " : "") + x;
     }
     const std::string dims = dims_text({t.dims, static_cast<size_t>(t.rank)});
-    std::printf("%s: %s%s = %s%s\n", o.name.c_str(), dtype_name(t.dtype).c_str(), dims.c_str(), numbers.c_str(), width && t.bytes / width > n ? " ..." : "");
+    std::printf("%s: %s%s = %s%s\n", o.name.c_str(), dtype_name(t.dtype).c_str(), dims.c_str(),
+                numbers.c_str(), width && t.bytes / width > n ? " ..." : "");
   }
 }
 
@@ -100,7 +113,8 @@ int run(const Options& o) {
     print_json(run_report_json(report));
     return 0;
   }
-  if (o.outputs.empty() && p.manifest().outputs_path.empty() && p.manifest().outputs.empty()) print_outputs(outputs);
+  if (o.outputs.empty() && p.manifest().outputs_path.empty() && p.manifest().outputs.empty())
+    print_outputs(outputs);
   if (o.pipeline.quiet) return 0;
   if (o.passes) std::printf("%s", pass_table(p.report).c_str());
   std::printf("%s", run_report_text(report).c_str());
@@ -113,12 +127,19 @@ void add_run(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   auto* verb = app.add_subcommand("run", "optimise a model and run it on its inputs");
   add_pipeline_options(*verb, o->pipeline);
-  verb->add_option("--inputs", o->inputs, "input tensors: .npz (keys are input names), .npy, .pb, or a folder with input_0.pb ...")->type_name("FILE|DIR");
-  verb->add_option("--outputs", o->outputs, "where results go: .npz, .npy, .pb, or a folder for output_0.pb ...")->type_name("FILE|DIR/");
+  verb->add_option("--inputs", o->inputs,
+                   "input tensors: .npz (keys are input names), .npy, .pb, or a folder with input_0.pb ...")
+      ->type_name("FILE|DIR");
+  verb->add_option("--outputs", o->outputs,
+                   "where results go: .npz, .npy, .pb, or a folder for output_0.pb ...")
+      ->type_name("FILE|DIR/");
   verb->add_flag("--random", o->random, "random values for inputs that are not given");
   verb->add_option("--seed", o->seed, "of random values");
-  verb->add_option("--shape", o->shapes, "shape of a random input, as in x:1,3,224,224")->allow_extra_args(false);
-  verb->add_option("--stop-after", o->pipeline.stop_after, "stop after this stage (load, infer, or a pass) and print the graph")->type_name("STAGE");
+  verb->add_option("--shape", o->shapes, "shape of a random input, as in x:1,3,224,224")
+      ->allow_extra_args(false);
+  verb->add_option("--stop-after", o->pipeline.stop_after,
+                   "stop after this stage (load, infer, or a pass) and print the graph")
+      ->type_name("STAGE");
   verb->add_flag("--passes", o->passes, "print what each pass did");
   verb->callback([o, &action] { action = [o] { return run(*o); }; });
 }

@@ -31,13 +31,20 @@ const TensorFileEntry& format_of(const fs::path& path, const Registries& registr
   if (const auto* f = registries.tensor_file_for(path.string())) return *f;
   std::string known;
   for (const auto& f : registries.tensor_files())
-    for (uint32_t i = 0; i < f.record->suffix_count; ++i) known += (known.empty() ? "" : ", ") + string(f.record->suffixes[i]);
-  throw Error(exit_bad_input, path.string(), known.empty() ? "no plugin reads or writes tensors: add \"tensors\" to the manifest's plugins" : "unknown kind of tensor file; known are " + known);
+    for (uint32_t i = 0; i < f.record->suffix_count; ++i)
+      known += (known.empty() ? "" : ", ") + string(f.record->suffixes[i]);
+  throw Error(exit_bad_input, path.string(),
+              known.empty() ? "no plugin reads or writes tensors: add \"tensors\" to the manifest's plugins"
+                            : "unknown kind of tensor file; known are " + known);
 }
 
 /// What a file holds, by name; items of sequences in order under their name.
 struct Contents {
-  struct Item { std::string name; int64_t index; AnyRef value; };
+  struct Item {
+    std::string name;
+    int64_t index;
+    AnyRef value;
+  };
   std::vector<Item> items;
   const std::vector<InputInfo>* wanted = nullptr;
   std::string failure;
@@ -59,7 +66,8 @@ tn_dtype expected_dtype(void* context, tn_str name, uint32_t position) {
   for (const auto& i : wanted)
     if (i.name == view(name)) return i.dtype;
   const int64_t at = view(name).empty() ? position : array_position(view(name));
-  return at >= 0 && at < static_cast<int64_t>(wanted.size()) ? wanted[static_cast<size_t>(at)].dtype : TN_DTYPE_NONE;
+  return at >= 0 && at < static_cast<int64_t>(wanted.size()) ? wanted[static_cast<size_t>(at)].dtype
+                                                             : TN_DTYPE_NONE;
 }
 
 tn_status take_item(void* context, const tn_named_tensor* t) {
@@ -75,26 +83,34 @@ tn_status take_item(void* context, const tn_named_tensor* t) {
   }
 }
 
-Contents read_file(const fs::path& path, const Registries& registries, Host& host, const std::vector<InputInfo>& wanted) {
+Contents read_file(const fs::path& path, const Registries& registries, Host& host,
+                   const std::vector<InputInfo>& wanted) {
   const TensorFileEntry& format = format_of(path, registries);
   Contents contents;
   contents.wanted = &wanted;
   Diagnostics findings;
   const std::string text = path.string();
-  const tn_status s = format.record->read(format.instance, host.abi(), to_abi(text), expected_dtype, take_item, &contents, findings.abi());
+  const tn_status s = format.record->read(format.instance, host.abi(), to_abi(text), expected_dtype,
+                                          take_item, &contents, findings.abi());
   if (!contents.failure.empty()) throw Error(exit_bad_input, text, contents.failure);
   findings.throw_if_errors(exit_bad_input);
   if (s != TN_OK) throw Error(exit_bad_input, text, fmt::format("cannot be read (status {})", s));
   return contents;
 }
 
-/// The value of the input from the items that carry its name: a tensor, or a sequence or optional from its parts.
-AnyRef assemble(const InputInfo& info, const std::vector<const Contents::Item*>& items, const std::string& where) {
+/// The value of the input from the items that carry its name: a tensor, or a sequence or optional from its
+/// parts.
+AnyRef assemble(const InputInfo& info, const std::vector<const Contents::Item*>& items,
+                const std::string& where) {
   if (info.kind == TN_KIND_TENSOR || info.kind == TN_KIND_NONE) {
-    if (items.size() != 1 || !items[0]->value) throw Error(exit_bad_input, where, fmt::format("input '{}' is one tensor, the file has {} values for it", info.name, items.size()));
+    if (items.size() != 1 || !items[0]->value)
+      throw Error(
+          exit_bad_input, where,
+          fmt::format("input '{}' is one tensor, the file has {} values for it", info.name, items.size()));
     return items[0]->value;
   }
-  if (info.kind == TN_KIND_OPTIONAL) return new_optional(items[0]->index == -2 ? nullptr : items[0]->value.get());
+  if (info.kind == TN_KIND_OPTIONAL)
+    return new_optional(items[0]->index == -2 ? nullptr : items[0]->value.get());
   std::vector<tn_any*> parts;
   for (const auto* i : items)
     if (i->index >= 0) parts.push_back(i->value.get());
@@ -111,12 +127,14 @@ const InputInfo* find_input(const std::vector<InputInfo>& wanted, std::string_vi
 
 }  // namespace
 
-void read_input(const std::string& name, const fs::path& path, const Registries& registries, Host& host, const std::vector<InputInfo>& wanted, InputSet& into) {
+void read_input(const std::string& name, const fs::path& path, const Registries& registries, Host& host,
+                const std::vector<InputInfo>& wanted, InputSet& into) {
   const InputInfo* info = find_input(wanted, name);
   if (!info) {
     std::vector<std::string> known;
     for (const auto& i : wanted) known.push_back(i.name);
-    throw Error(exit_bad_input, path.string(), fmt::format("the model has no input '{}'{}", name, did_you_mean(name, known)));
+    throw Error(exit_bad_input, path.string(),
+                fmt::format("the model has no input '{}'{}", name, did_you_mean(name, known)));
   }
   const Contents contents = read_file(path, registries, host, wanted);
   std::vector<const Contents::Item*> items;
@@ -128,12 +146,16 @@ void read_input(const std::string& name, const fs::path& path, const Registries&
   into.add(name, assemble(*info, items, path.string()));
 }
 
-void read_inputs(const fs::path& path, const Registries& registries, Host& host, const std::vector<InputInfo>& wanted, InputSet& into) {
+void read_inputs(const fs::path& path, const Registries& registries, Host& host,
+                 const std::vector<InputInfo>& wanted, InputSet& into) {
   if (fs::is_directory(path)) {
     for (size_t i = 0; i < wanted.size(); ++i) {
       const fs::path file = path / fmt::format("input_{}.pb", i);
-      if (fs::exists(file)) read_input(wanted[i].name, file, registries, host, wanted, into);
-      else if (!wanted[i].optional) throw Error(exit_bad_input, path.string(), fmt::format("has no input_{}.pb for input '{}'", i, wanted[i].name));
+      if (fs::exists(file))
+        read_input(wanted[i].name, file, registries, host, wanted, into);
+      else if (!wanted[i].optional)
+        throw Error(exit_bad_input, path.string(),
+                    fmt::format("has no input_{}.pb for input '{}'", i, wanted[i].name));
     }
     return;
   }
@@ -158,12 +180,16 @@ void read_inputs(const fs::path& path, const Registries& registries, Host& host,
     if (items.empty()) order.push_back(name);
     items.push_back(&item);
   }
-  if (!unknown.empty()) throw Error(exit_bad_input, path.string(), fmt::format("the model has no input {}; its inputs are {}", join(unknown, ", "), join(known, ", ")));
+  if (!unknown.empty())
+    throw Error(
+        exit_bad_input, path.string(),
+        fmt::format("the model has no input {}; its inputs are {}", join(unknown, ", "), join(known, ", ")));
   for (const auto& name : order)
     if (!into.has(name)) into.add(name, assemble(*find_input(wanted, name), by_input[name], path.string()));
 }
 
-InputSet collect_inputs(const std::string& flag, const Manifest& manifest, const Registries& registries, Host& host, const std::vector<InputInfo>& wanted) {
+InputSet collect_inputs(const std::string& flag, const Manifest& manifest, const Registries& registries,
+                        Host& host, const std::vector<InputInfo>& wanted) {
   InputSet inputs;
   if (!flag.empty()) {
     read_inputs(flag, registries, host, wanted, inputs);
@@ -174,7 +200,8 @@ InputSet collect_inputs(const std::string& flag, const Manifest& manifest, const
   return inputs;
 }
 
-void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed, const std::vector<InputInfo>& wanted, InputSet& into) {
+void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed,
+                       const std::vector<InputInfo>& wanted, InputSet& into) {
   std::map<std::string, std::vector<int64_t>, std::less<>> given;
   std::vector<std::string> known;
   for (const auto& i : wanted) known.push_back(i.name);
@@ -182,14 +209,19 @@ void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed, co
     for (std::string_view one : split(text, ';')) {
       const size_t colon = one.rfind(':');
       const std::string name(colon == std::string_view::npos ? std::string_view() : one.substr(0, colon));
-      if (!find_input(wanted, name)) throw Error(exit_bad_input, "--shape " + std::string(one), fmt::format("no input '{}'{}; expected NAME:1,3,224,224", name, did_you_mean(name, known)));
+      if (!find_input(wanted, name))
+        throw Error(
+            exit_bad_input, "--shape " + std::string(one),
+            fmt::format("no input '{}'{}; expected NAME:1,3,224,224", name, did_you_mean(name, known)));
       std::vector<int64_t> dims;
       const std::string_view list = one.substr(colon + 1);
       for (std::string_view d : list.empty() ? std::vector<std::string_view>() : split(list, ',')) {
         char* end = nullptr;
         const std::string digits(d);
         const long long n = std::strtoll(digits.c_str(), &end, 10);
-        if (digits.empty() || *end || n < 0) throw Error(exit_bad_input, "--shape " + std::string(one), fmt::format("'{}' is no dimension", digits));
+        if (digits.empty() || *end || n < 0)
+          throw Error(exit_bad_input, "--shape " + std::string(one),
+                      fmt::format("'{}' is no dimension", digits));
         dims.push_back(n);
       }
       given[name] = dims;
@@ -199,31 +231,45 @@ void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed, co
   std::map<std::string, int64_t, std::less<>> sizes;  // of named dims that --shape told
   for (const auto& i : wanted)
     if (const auto g = given.find(i.name); g != given.end())
-      for (size_t k = 0; k < i.dims.size() && k < g->second.size(); ++k) sizes.emplace(i.dims[k], g->second[k]);
+      for (size_t k = 0; k < i.dims.size() && k < g->second.size(); ++k)
+        sizes.emplace(i.dims[k], g->second[k]);
   for (const auto& i : wanted) {
     if (into.has(i.name) || i.optional) continue;
-    if (i.kind != TN_KIND_TENSOR || !i.rank_known) throw Error(exit_bad_input, "input " + i.name, "no random value can be made for it: give --inputs");
+    if (i.kind != TN_KIND_TENSOR || !i.rank_known)
+      throw Error(exit_bad_input, "input " + i.name, "no random value can be made for it: give --inputs");
     std::vector<int64_t> dims;
     if (const auto g = given.find(i.name); g != given.end()) {
       dims = g->second;
     } else {
       for (const auto& d : i.dims) {
-        if (!d.empty() && d.find_first_not_of("0123456789") == std::string::npos) dims.push_back(std::stoll(d));
-        else dims.push_back(sizes.count(d) ? sizes.find(d)->second : 1);
+        if (!d.empty() && d.find_first_not_of("0123456789") == std::string::npos)
+          dims.push_back(std::stoll(d));
+        else
+          dims.push_back(sizes.count(d) ? sizes.find(d)->second : 1);
       }
     }
     AnyRef value = new_tensor(i.dtype, dims, "input " + i.name);
     std::memset(value->data, 0, value->bytes);
-    const uint64_t count = dtype_is_known(i.dtype) && (i.dtype >> 16) >= 8 ? value->bytes / ((i.dtype >> 16) / 8) : 0;
+    const uint64_t count =
+        dtype_is_known(i.dtype) && (i.dtype >> 16) >= 8 ? value->bytes / ((i.dtype >> 16) / 8) : 0;
     std::normal_distribution<float> normal;
     for (uint64_t k = 0; k < count; ++k) {
-      if (i.dtype == TN_FLOAT32) static_cast<float*>(value->data)[k] = normal(random);
-      else if (i.dtype == TN_FLOAT64) static_cast<double*>(value->data)[k] = static_cast<double>(normal(random));
-      else if (i.dtype == TN_INT64) static_cast<int64_t*>(value->data)[k] = static_cast<int64_t>(random() & 1);
-      else if (i.dtype == TN_INT32) static_cast<int32_t*>(value->data)[k] = static_cast<int32_t>(random() & 1);
-      else if (i.dtype == TN_BOOL || i.dtype == TN_UINT8 || i.dtype == TN_INT8) static_cast<uint8_t*>(value->data)[k] = random() & 1;
-      else if (i.dtype == TN_FLOAT16) static_cast<uint16_t*>(value->data)[k] = static_cast<uint16_t>(0x3000 + (random() & 0x7ff) + ((random() & 1) << 15));
-      else if (i.dtype == TN_BFLOAT16) static_cast<uint16_t*>(value->data)[k] = static_cast<uint16_t>(0x3e00 + (random() & 0xff) + ((random() & 1) << 15));
+      if (i.dtype == TN_FLOAT32)
+        static_cast<float*>(value->data)[k] = normal(random);
+      else if (i.dtype == TN_FLOAT64)
+        static_cast<double*>(value->data)[k] = static_cast<double>(normal(random));
+      else if (i.dtype == TN_INT64)
+        static_cast<int64_t*>(value->data)[k] = static_cast<int64_t>(random() & 1);
+      else if (i.dtype == TN_INT32)
+        static_cast<int32_t*>(value->data)[k] = static_cast<int32_t>(random() & 1);
+      else if (i.dtype == TN_BOOL || i.dtype == TN_UINT8 || i.dtype == TN_INT8)
+        static_cast<uint8_t*>(value->data)[k] = random() & 1;
+      else if (i.dtype == TN_FLOAT16)
+        static_cast<uint16_t*>(value->data)[k] =
+            static_cast<uint16_t>(0x3000 + (random() & 0x7ff) + ((random() & 1) << 15));
+      else if (i.dtype == TN_BFLOAT16)
+        static_cast<uint16_t*>(value->data)[k] =
+            static_cast<uint16_t>(0x3e00 + (random() & 0xff) + ((random() & 1) << 15));
     }
     into.add(i.name, std::move(value));
   }
@@ -232,7 +278,9 @@ void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed, co
 namespace {
 
 void append(const NamedOutput& output, std::vector<tn_named_tensor>& items) {
-  const auto item = [&](int64_t index, const tn_tensor& t) { items.push_back({to_abi(output.name), index, t}); };
+  const auto item = [&](int64_t index, const tn_tensor& t) {
+    items.push_back({to_abi(output.name), index, t});
+  };
   tn_any* any = output.value.get();
   if (any->kind == TN_KIND_OPTIONAL || any->kind == TN_KIND_OPTIONAL_SEQUENCE) {
     if (any->items.empty()) return item(-2, {});
@@ -243,12 +291,16 @@ void append(const NamedOutput& output, std::vector<tn_named_tensor>& items) {
   for (size_t i = 0; i < any->items.size(); ++i) item(static_cast<int64_t>(i), any->items[i]->tensor());
 }
 
-void write_file(const fs::path& path, const std::vector<tn_named_tensor>& items, const Registries& registries, Host& host) {
+void write_file(const fs::path& path, const std::vector<tn_named_tensor>& items, const Registries& registries,
+                Host& host) {
   const TensorFileEntry& format = format_of(path, registries);
-  if (!format.record->holds_many && items.size() > 1) throw Error(exit_bad_input, path.string(), fmt::format("holds one tensor, there are {}: write a .npz or a folder", items.size()));
+  if (!format.record->holds_many && items.size() > 1)
+    throw Error(exit_bad_input, path.string(),
+                fmt::format("holds one tensor, there are {}: write a .npz or a folder", items.size()));
   Diagnostics findings;
   const std::string text = path.string();
-  const tn_status s = format.record->write(format.instance, host.abi(), to_abi(text), items.data(), static_cast<uint32_t>(items.size()), findings.abi());
+  const tn_status s = format.record->write(format.instance, host.abi(), to_abi(text), items.data(),
+                                           static_cast<uint32_t>(items.size()), findings.abi());
   findings.throw_if_errors(exit_job_failed);
   if (s != TN_OK) throw Error(exit_job_failed, text, fmt::format("cannot be written (status {})", s));
 }
@@ -261,11 +313,13 @@ void write_output(const fs::path& path, const NamedOutput& output, const Registr
   write_file(path, items, registries, host);
 }
 
-void write_outputs(const fs::path& path, const std::vector<NamedOutput>& outputs, const Registries& registries, Host& host) {
+void write_outputs(const fs::path& path, const std::vector<NamedOutput>& outputs,
+                   const Registries& registries, Host& host) {
   const std::string text = path.string();
   if (fs::is_directory(path) || (!text.empty() && text.back() == '/')) {
     fs::create_directories(path);
-    for (size_t i = 0; i < outputs.size(); ++i) write_output(path / fmt::format("output_{}.pb", i), outputs[i], registries, host);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      write_output(path / fmt::format("output_{}.pb", i), outputs[i], registries, host);
     return;
   }
   std::vector<tn_named_tensor> items;

@@ -17,7 +17,8 @@ Sparse directed(uint32_t count, std::span<const Edge> edges) {
 }
 
 // Components renumbered in order of their smallest vertex: Boost's own numbers follow its search.
-std::vector<uint32_t> renumbered(const std::vector<uint32_t>& component, uint32_t count, uint32_t* components) {
+std::vector<uint32_t> renumbered(const std::vector<uint32_t>& component, uint32_t count,
+                                 uint32_t* components) {
   std::vector<uint32_t> number(count, UINT32_MAX), result(component.size());
   uint32_t next = 0;
   for (size_t v = 0; v < component.size(); ++v) {
@@ -61,7 +62,8 @@ std::vector<uint32_t> strong_components(uint32_t count, std::span<const Edge> ed
     return component;
   }
   const auto index = boost::get(boost::vertex_index, graph);
-  const auto found = boost::strong_components(graph, boost::make_iterator_property_map(component.begin(), index));
+  const auto found =
+      boost::strong_components(graph, boost::make_iterator_property_map(component.begin(), index));
   return renumbered(component, static_cast<uint32_t>(found), components);
 }
 

@@ -1,5 +1,6 @@
-// Graph algorithms of Boost.Graph behind plain signatures: one .cpp holds the heavy headers. Vertices of these
-// functions are numbers 0..count-1 of the caller's making, edges are pairs; all are iterative and near-linear.
+// Graph algorithms of Boost.Graph behind plain signatures: one .cpp holds the heavy headers. Vertices of
+// these functions are numbers 0..count-1 of the caller's making, edges are pairs; all are iterative and
+// near-linear.
 #pragma once
 #include <cstdint>
 #include <span>

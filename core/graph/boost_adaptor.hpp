@@ -1,9 +1,10 @@
-// The graph as Boost.Graph sees it: VertexListGraph, BidirectionalGraph, EdgeListGraph, AdjacencyMatrix and readable
-// property maps, over the flat arrays. No copy is made.
+// The graph as Boost.Graph sees it: VertexListGraph, BidirectionalGraph, EdgeListGraph, AdjacencyMatrix and
+// readable property maps, over the flat arrays. No copy is made.
 //
-// Vertices are node ids below node_bound(), tombstones included: algorithms size their arrays by num_vertices. Erased
-// nodes have no edges; an algorithm that counts vertices wants a compacted snapshot. An edge is one use of one result:
-// parallel edges exist. A use inside a nested region is an edge to that nested node.
+// Vertices are node ids below node_bound(), tombstones included: algorithms size their arrays by
+// num_vertices. Erased nodes have no edges; an algorithm that counts vertices wants a compacted snapshot. An
+// edge is one use of one result: parallel edges exist. A use inside a nested region is an edge to that nested
+// node.
 #pragma once
 #include <boost/graph/adjacency_iterator.hpp>
 #include <boost/graph/graph_traits.hpp>
@@ -29,7 +30,8 @@ struct UseEdge {
   auto operator<=>(const UseEdge&) const = default;
 };
 
-class OutEdgeIterator : public boost::iterator_facade<OutEdgeIterator, UseEdge, boost::forward_traversal_tag, UseEdge> {
+class OutEdgeIterator
+    : public boost::iterator_facade<OutEdgeIterator, UseEdge, boost::forward_traversal_tag, UseEdge> {
  public:
   OutEdgeIterator() = default;
   OutEdgeIterator(const Graph& graph, tn_node node, bool at_end) : graph_(&graph), node_(node) {
@@ -57,7 +59,9 @@ class OutEdgeIterator : public boost::iterator_facade<OutEdgeIterator, UseEdge, 
     ++use_;
     settle();
   }
-  bool equal(const OutEdgeIterator& other) const { return node_ == other.node_ && output_ == other.output_ && use_ == other.use_; }
+  bool equal(const OutEdgeIterator& other) const {
+    return node_ == other.node_ && output_ == other.output_ && use_ == other.use_;
+  }
   UseEdge dereference() const {
     const tn_use& use = uses()[use_];
     return {node_, use.node, output_, use.index};
@@ -67,7 +71,8 @@ class OutEdgeIterator : public boost::iterator_facade<OutEdgeIterator, UseEdge, 
   uint32_t output_ = 0, use_ = 0;
 };
 
-class InEdgeIterator : public boost::iterator_facade<InEdgeIterator, UseEdge, boost::forward_traversal_tag, UseEdge> {
+class InEdgeIterator
+    : public boost::iterator_facade<InEdgeIterator, UseEdge, boost::forward_traversal_tag, UseEdge> {
  public:
   InEdgeIterator() = default;
   InEdgeIterator(const Graph& graph, tn_node node, bool at_end) : graph_(&graph), node_(node) {
@@ -98,7 +103,8 @@ class InEdgeIterator : public boost::iterator_facade<InEdgeIterator, UseEdge, bo
   uint32_t input_ = 0;
 };
 
-class EdgeIterator : public boost::iterator_facade<EdgeIterator, UseEdge, boost::forward_traversal_tag, UseEdge> {
+class EdgeIterator
+    : public boost::iterator_facade<EdgeIterator, UseEdge, boost::forward_traversal_tag, UseEdge> {
  public:
   EdgeIterator() = default;
   EdgeIterator(const Graph& graph, tn_node node) : graph_(&graph), node_(node) { settle(); }
@@ -148,7 +154,8 @@ struct graph_traits<tenon::GraphView> {
   using out_edge_iterator = tenon::OutEdgeIterator;
   using in_edge_iterator = tenon::InEdgeIterator;
   using edge_iterator = tenon::EdgeIterator;
-  using adjacency_iterator = boost::adjacency_iterator_generator<tenon::GraphView, tn_node, out_edge_iterator>::type;
+  using adjacency_iterator =
+      boost::adjacency_iterator_generator<tenon::GraphView, tn_node, out_edge_iterator>::type;
   static vertex_descriptor null_vertex() { return TN_NONE; }
 };
 template <>
@@ -164,7 +171,8 @@ using GraphViewTraits = boost::graph_traits<GraphView>;
 
 inline tn_node source(const UseEdge& edge, const GraphView&) { return edge.from; }
 inline tn_node target(const UseEdge& edge, const GraphView&) { return edge.to; }
-inline std::pair<GraphViewTraits::vertex_iterator, GraphViewTraits::vertex_iterator> vertices(const GraphView& view) {
+inline std::pair<GraphViewTraits::vertex_iterator, GraphViewTraits::vertex_iterator> vertices(
+    const GraphView& view) {
   return {GraphViewTraits::vertex_iterator(0), GraphViewTraits::vertex_iterator(view.graph->node_bound())};
 }
 inline uint32_t num_vertices(const GraphView& view) { return view.graph->node_bound(); }
@@ -185,15 +193,19 @@ inline uint32_t in_degree(tn_node node, const GraphView& view) {
   const auto [first, last] = in_edges(node, view);
   return static_cast<uint32_t>(std::distance(first, last));
 }
-inline uint32_t degree(tn_node node, const GraphView& view) { return in_degree(node, view) + out_degree(node, view); }
+inline uint32_t degree(tn_node node, const GraphView& view) {
+  return in_degree(node, view) + out_degree(node, view);
+}
 inline uint64_t num_edges(const GraphView& view) {
   uint64_t count = 0;
   for (tn_node node = 0; node < view.graph->node_bound(); ++node) count += out_degree(node, view);
   return count;
 }
-inline std::pair<GraphViewTraits::adjacency_iterator, GraphViewTraits::adjacency_iterator> adjacent_vertices(tn_node node, const GraphView& view) {
+inline std::pair<GraphViewTraits::adjacency_iterator, GraphViewTraits::adjacency_iterator> adjacent_vertices(
+    tn_node node, const GraphView& view) {
   const auto [first, last] = out_edges(node, view);
-  return {GraphViewTraits::adjacency_iterator(first, &view), GraphViewTraits::adjacency_iterator(last, &view)};
+  return {GraphViewTraits::adjacency_iterator(first, &view),
+          GraphViewTraits::adjacency_iterator(last, &view)};
 }
 inline std::pair<UseEdge, bool> edge(tn_node from, tn_node to, const GraphView& view) {
   for (auto [at, end] = out_edges(from, view); at != end; ++at)

@@ -1,4 +1,5 @@
-// A copy of a whole graph: ids and order are kept; what never changes (attributes, names' texts, constants) is shared.
+// A copy of a whole graph: ids and order are kept; what never changes (attributes, names' texts, constants)
+// is shared.
 #include <algorithm>
 
 #include "core/graph/edit.hpp"
@@ -34,10 +35,12 @@ std::unique_ptr<Graph> Graph::clone() const {
   for (uint32_t id = 0; id < copy->nodes_.size(); ++id) {
     Node& node = copy->nodes_[id];
     const Node& from = nodes_[id];
-    node.input_data = copy->operands_.allocate_array<tn_value>(size_t(from.input_capacity) * 2 + from.output_count);
+    node.input_data =
+        copy->operands_.allocate_array<tn_value>(size_t(from.input_capacity) * 2 + from.output_count);
     node.output_data = node.input_data + size_t(from.input_capacity) * 2;
     std::copy_n(from.input_data, from.input_count, node.input_data);
-    std::copy_n(from.input_data + from.input_capacity, from.input_count, node.input_data + from.input_capacity);
+    std::copy_n(from.input_data + from.input_capacity, from.input_count,
+                node.input_data + from.input_capacity);
     std::copy_n(from.output_data, from.output_count, node.output_data);
   }
   return copy;

@@ -1,5 +1,5 @@
-// What commit checks, in this order: refused calls, erased values still used, visibility and order of what changed
-// (all of it after a build), names after a build, types. Each step assumes the ones before.
+// What commit checks, in this order: refused calls, erased values still used, visibility and order of what
+// changed (all of it after a build), names after a build, types. Each step assumes the ones before.
 #include <algorithm>
 
 #include "core/base/log.hpp"
@@ -10,20 +10,23 @@
 
 using namespace tenon;
 
-bool tn_edit::fail(Diagnostics& diagnostics, std::string_view code, std::string_view where, std::string text) const {
+bool tn_edit::fail(Diagnostics& diagnostics, std::string_view code, std::string_view where,
+                   std::string text) const {
   diagnostics.error(code, where, is_build() || who.empty() ? text : fmt::format("'{}': {}", who, text));
   return false;
 }
 
 tn_status tn_edit::commit(Diagnostics& diagnostics) {
-  const bool good = check_pending(diagnostics) && check_erased(diagnostics) &&
-                    (is_build() ? check_whole(diagnostics) && check_names(diagnostics) : check_uses(diagnostics)) &&
-                    (is_build() || (flags & TN_EDIT_NO_INFER) || infer(diagnostics));
+  const bool good =
+      check_pending(diagnostics) && check_erased(diagnostics) &&
+      (is_build() ? check_whole(diagnostics) && check_names(diagnostics) : check_uses(diagnostics)) &&
+      (is_build() || (flags & TN_EDIT_NO_INFER) || infer(diagnostics));
   if (!good) return TN_ERR_INVALID;
   // Without inference what was known or declared of a replaced value is a hint for the inference to come.
   if (flags & TN_EDIT_NO_INFER)
     for (const auto& pair : replaced_)
-      if (graph.value(pair.to).kind == TN_VALUE_RESULT && graph.value(pair.to).type == 0 && graph.value(pair.from).type != 0)
+      if (graph.value(pair.to).kind == TN_VALUE_RESULT && graph.value(pair.to).type == 0 &&
+          graph.value(pair.from).type != 0)
         graph.set_type(pair.to, graph.value(pair.from).type, true);
   if (!is_build() && graph.version_ != start_version_) {
     ++graph.edits_committed_;
@@ -62,8 +65,10 @@ bool tn_edit::check_erased(Diagnostics& diagnostics) {
       if (output == TN_NONE || graph.value(output).uses.size() == 0) continue;
       const tn_use& use = graph.users(output)[0];
       good = fail(diagnostics, "E302", node_place(graph, node),
-                  fmt::format("was erased while its result {} is still used by {}; replace the uses first", value_place(graph, output),
-                              use.node == TN_NONE ? fmt::format("output {} of the graph", use.index) : node_place(graph, use.node)));
+                  fmt::format("was erased while its result {} is still used by {}; replace the uses first",
+                              value_place(graph, output),
+                              use.node == TN_NONE ? fmt::format("output {} of the graph", use.index)
+                                                  : node_place(graph, use.node)));
     }
   }
   return good;
@@ -79,8 +84,9 @@ std::string user_place(const Graph& graph, const tn_use& use) {
   if (use.node != TN_NONE) return node_place(graph, use.node);
   return fmt::format("output {} of region '{}'", use.index, graph.region_name(use.region));
 }
-// True if `inner`, of a region in a node around which `outer` is made, is written before `outer` is: by the very node that
-// makes `outer` (an If whose branches call their result as it does), or an earlier one. It does not see `outer` then.
+// True if `inner`, of a region in a node around which `outer` is made, is written before `outer` is: by the
+// very node that makes `outer` (an If whose branches call their result as it does), or an earlier one. It
+// does not see `outer` then.
 bool precedes(const Graph& graph, const Value& inner, const Value& outer) {
   if (outer.kind != TN_VALUE_RESULT || inner.region == outer.region) return false;
   const tn_node owner = graph.owner_within(outer.region, inner.region);
@@ -105,12 +111,14 @@ bool tn_edit::check_use(const tn_use& use, Diagnostics& diagnostics) {
   if (id == TN_NONE) return true;
   const Value& value = graph.value(id);
   if (value.kind == TN_VALUE_DEAD)
-    return fail(diagnostics, "E302", user_place(graph, use), fmt::format("reads {}, which was erased", value_place(graph, id)));
+    return fail(diagnostics, "E302", user_place(graph, use),
+                fmt::format("reads {}, which was erased", value_place(graph, id)));
   if (value.kind == TN_VALUE_CONSTANT) return true;
   if (!graph.is_visible(value.region, region))
-    return fail(diagnostics, "E303", user_place(graph, use),
-                fmt::format("reads {}, which is defined in region '{}' and not visible here; pass it out as a result", value_place(graph, id),
-                            graph.region_name(value.region)));
+    return fail(
+        diagnostics, "E303", user_place(graph, use),
+        fmt::format("reads {}, which is defined in region '{}' and not visible here; pass it out as a result",
+                    value_place(graph, id), graph.region_name(value.region)));
   if (value.kind != TN_VALUE_RESULT) return true;
   const tn_node user = user_within(graph, value.region, {use.node, use.index, region});
   if (user == TN_NONE || graph.comes_before(value.producer, user)) return true;
@@ -135,11 +143,12 @@ bool tn_edit::check_whole(Diagnostics& diagnostics) {
     }
     for (const tn_use& use : graph.users(id)) {
       if (value.kind == TN_VALUE_DEAD)
-        return fail(diagnostics, "E302", user_place(graph, use), fmt::format("reads {}, which was erased", value_place(graph, id)));
+        return fail(diagnostics, "E302", user_place(graph, use),
+                    fmt::format("reads {}, which was erased", value_place(graph, id)));
       if (!graph.is_visible(value.region, use.region))
         return fail(diagnostics, "E303", user_place(graph, use),
-                    fmt::format("reads {}, which is defined in region '{}' and not visible here", value_place(graph, id),
-                                graph.region_name(value.region)));
+                    fmt::format("reads {}, which is defined in region '{}' and not visible here",
+                                value_place(graph, id), graph.region_name(value.region)));
     }
   }
   for (tn_region region = 0; region < graph.region_bound(); ++region) {
@@ -152,8 +161,9 @@ bool tn_edit::check_whole(Diagnostics& diagnostics) {
   return true;
 }
 
-// A value may share its name with one of a sibling region or one that is made later, not with anything it can see. Inputs
-// of inner regions are renamed, since nobody outside knows their names; for results that is an error of the model.
+// A value may share its name with one of a sibling region or one that is made later, not with anything it can
+// see. Inputs of inner regions are renamed, since nobody outside knows their names; for results that is an
+// error of the model.
 bool tn_edit::check_names(Diagnostics& diagnostics) {
   bool good = true;
   for (const tn_value id : suspects_) {
@@ -164,7 +174,8 @@ bool tn_edit::check_names(Diagnostics& diagnostics) {
       const Value& twin = graph.value(other);
       next = twin.next_of_name;
       if (other == id || value.name != name || twin.kind == TN_VALUE_CONSTANT) continue;
-      const bool inner = graph.is_visible(twin.region, value.region), outer = graph.is_visible(value.region, twin.region);
+      const bool inner = graph.is_visible(twin.region, value.region),
+                 outer = graph.is_visible(value.region, twin.region);
       if (!inner && !outer) continue;
       const bool hides_value = inner && (value.kind == TN_VALUE_REGION_INPUT || precedes(graph, value, twin));
       const bool hides_twin = outer && (twin.kind == TN_VALUE_REGION_INPUT || precedes(graph, twin, value));
@@ -173,9 +184,14 @@ bool tn_edit::check_names(Diagnostics& diagnostics) {
         graph.rename_value(hidden, graph.unique_name(std::string(graph.name_text(name)), false));
         continue;
       }
-      good = fail(diagnostics, "E305", value.kind == TN_VALUE_RESULT ? node_place(graph, value.producer) : value_place(graph, id),
-                  fmt::format("value '{}' is written twice, here and {}; single static assignment requires that every value has one producer: rename one of the two",
-                              graph.name(id), twin.kind == TN_VALUE_RESULT ? "by " + node_place(graph, twin.producer) : std::string("as an input of a graph around it")));
+      good =
+          fail(diagnostics, "E305",
+               value.kind == TN_VALUE_RESULT ? node_place(graph, value.producer) : value_place(graph, id),
+               fmt::format("value '{}' is written twice, here and {}; single static assignment requires that "
+                           "every value has one producer: rename one of the two",
+                           graph.name(id),
+                           twin.kind == TN_VALUE_RESULT ? "by " + node_place(graph, twin.producer)
+                                                        : std::string("as an input of a graph around it")));
       break;
     }
   }

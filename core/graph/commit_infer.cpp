@@ -1,4 +1,5 @@
-// Types at commit: the new nodes, what was changed, and a bounded worklist of users whose operands became more precise.
+// Types at commit: the new nodes, what was changed, and a bounded worklist of users whose operands became
+// more precise.
 #include <algorithm>
 #include <queue>
 #include <set>
@@ -13,7 +14,8 @@ namespace tenon {
 
 class CommitInference {
  public:
-  CommitInference(tn_edit& edit, Diagnostics& diagnostics) : edit_(edit), graph_(edit.graph), store_(edit.graph), diagnostics_(diagnostics) {}
+  CommitInference(tn_edit& edit, Diagnostics& diagnostics)
+      : edit_(edit), graph_(edit.graph), store_(edit.graph), diagnostics_(diagnostics) {}
 
   bool run() {
     for (const tn_node node : edit_.created_) enqueue(node);
@@ -34,7 +36,9 @@ class CommitInference {
     uint32_t depth;
     uint64_t label;
     tn_node node;
-    bool operator<(const Place& other) const { return std::tie(depth, label, node) < std::tie(other.depth, other.label, other.node); }
+    bool operator<(const Place& other) const {
+      return std::tie(depth, label, node) < std::tie(other.depth, other.label, other.node);
+    }
   };
 
   void enqueue(tn_node node) {
@@ -48,7 +52,8 @@ class CommitInference {
     }
   }
 
-  // Takes nodes in order, owners of regions before what they own; followers are users of results that changed.
+  // Takes nodes in order, owners of regions before what they own; followers are users of results that
+  // changed.
   bool drain() {
     while (!queued_.empty()) {
       if (left_ == 0) {
@@ -69,8 +74,9 @@ class CommitInference {
       if (!store_.conflicts.empty()) {
         const auto& conflict = store_.conflicts[0];
         return edit_.fail(diagnostics_, "E311", node_place(graph_, place.node),
-                          fmt::format("value {} was {} and would become {}; a type may narrow, never change", value_place(graph_, conflict.value),
-                                      type_text(graph_, conflict.had), type_text(graph_, conflict.found)));
+                          fmt::format("value {} was {} and would become {}; a type may narrow, never change",
+                                      value_place(graph_, conflict.value), type_text(graph_, conflict.had),
+                                      type_text(graph_, conflict.found)));
       }
       // Values inside the node's regions changed by the node's own doing: only its results concern others.
       for (const tn_value value : store_.changed)
@@ -88,9 +94,12 @@ class CommitInference {
     const bool can_narrow = target.kind == TN_VALUE_RESULT;
     if (!meet_types(graph_, got, had, &joined, dims) || (!can_narrow && !is_as_precise(graph_, got, had))) {
       const tn_node producer = target.producer != TN_NONE ? target.producer : graph_.value(from).producer;
-      return edit_.fail(diagnostics_, "E313", producer == TN_NONE ? value_place(graph_, to) : node_place(graph_, producer),
-                        fmt::format("value {} of type {} was to be replaced by {} of type {}; the replacement must have an equal or more precise type",
-                                    value_place(graph_, from), type_text(graph_, had), value_place(graph_, to), type_text(graph_, got)));
+      return edit_.fail(diagnostics_, "E313",
+                        producer == TN_NONE ? value_place(graph_, to) : node_place(graph_, producer),
+                        fmt::format("value {} of type {} was to be replaced by {} of type {}; the "
+                                    "replacement must have an equal or more precise type",
+                                    value_place(graph_, from), type_text(graph_, had),
+                                    value_place(graph_, to), type_text(graph_, got)));
     }
     if (can_narrow && !types_equal(joined, got)) graph_.set_type(to, graph_.intern_type(joined), false);
     const tn_dim* elements = nullptr;
@@ -98,7 +107,8 @@ class CommitInference {
     const bool knew = graph_.find_elements(from, &elements, &count);
     const bool knows = graph_.find_elements(to, &elements, &count);
     if (knew && !knows && can_narrow) graph_.set_elements(to, graph_.value(from).elements);
-    if (!types_equal(graph_.type(to), had) || graph_.value(to).elements != graph_.value(from).elements) enqueue_users(to);
+    if (!types_equal(graph_.type(to), had) || graph_.value(to).elements != graph_.value(from).elements)
+      enqueue_users(to);
     return true;
   }
 

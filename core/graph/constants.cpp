@@ -44,15 +44,16 @@ bool elements_equal(const uint8_t* data, const tn_type& type, uint64_t bytes) {
 
 namespace {
 uint8_t* allocate_bytes(uint64_t bytes, std::shared_ptr<const void>* owner) {
-  auto* const data = static_cast<uint8_t*>(std::aligned_alloc(64, std::max<uint64_t>(64, (bytes + 63) / 64 * 64)));
+  auto* const data =
+      static_cast<uint8_t*>(std::aligned_alloc(64, std::max<uint64_t>(64, (bytes + 63) / 64 * 64)));
   if (!data) throw std::bad_alloc();
   *owner = std::shared_ptr<const void>(data, [](const void* p) { std::free(const_cast<void*>(p)); });
   return data;
 }
 }  // namespace
 
-// Model files place tensors anywhere; who reads them as numbers needs them aligned. Copied when first wanted, since many
-// are packed, folded or dropped before.
+// Model files place tensors anywhere; who reads them as numbers needs them aligned. Copied when first wanted,
+// since many are packed, folded or dropped before.
 void Graph::align(Constant& constant) {
   std::shared_ptr<const void> owner;
   uint8_t* const bytes = allocate_bytes(constant.bytes, &owner);
@@ -73,7 +74,8 @@ void Graph::expand(Constant& constant, const tn_type& type) {
     std::memcpy(pattern, constant.element, filled);
   } else {
     uint32_t byte = 0;
-    for (uint32_t at = 0; at < 8; at += bits) byte |= uint32_t(small_element(constant.element, 0, bits)) << at;
+    for (uint32_t at = 0; at < 8; at += bits)
+      byte |= uint32_t(small_element(constant.element, 0, bits)) << at;
     pattern[0] = static_cast<uint8_t>(byte);
     filled = 1;
   }
@@ -111,8 +113,10 @@ const void* Graph::uniform_element(tn_value id) {
     const bool equal = elements_equal(constant.data, type, constant.bytes);
     constant.uniform = equal ? 1 : 2;
     const uint32_t bits = TN_DTYPE_BITS(type.dtype);
-    if (equal && bits % 8 == 0) std::memcpy(constant.element, constant.data, bits / 8);
-    else if (equal) constant.element[0] = small_element(constant.data, 0, bits);
+    if (equal && bits % 8 == 0)
+      std::memcpy(constant.element, constant.data, bits / 8);
+    else if (equal)
+      constant.element[0] = small_element(constant.data, 0, bits);
   }
   return constant.uniform == 1 ? constant.element : nullptr;
 }
@@ -126,10 +130,15 @@ uint64_t Graph::constant_hash(tn_value id) {
   uint64_t hash = hash_bytes(type.dims, static_cast<uint64_t>(std::max(type.rank, 0)) * 8, type.dtype);
   const bool texts = type.dtype == TN_STRING;
   const auto hash_text = [&](const tn_str& text) { hash = hash_bytes(text.data, text.size, hash); };
-  if (element && texts) hash_text(*static_cast<const tn_str*>(element));
-  else if (element) hash = hash_bytes(element, sizeof constant.element, hash);
-  else if (texts) for (uint64_t i = 0; i < constant.bytes / sizeof(tn_str); ++i) hash_text(reinterpret_cast<const tn_str*>(constant.data)[i]);
-  else hash = hash_bytes(constant.data, constant.bytes, hash);
+  if (element && texts)
+    hash_text(*static_cast<const tn_str*>(element));
+  else if (element)
+    hash = hash_bytes(element, sizeof constant.element, hash);
+  else if (texts)
+    for (uint64_t i = 0; i < constant.bytes / sizeof(tn_str); ++i)
+      hash_text(reinterpret_cast<const tn_str*>(constant.data)[i]);
+  else
+    hash = hash_bytes(constant.data, constant.bytes, hash);
   constant.hash = hash;
   constant.hashed = true;
   return hash;
@@ -137,7 +146,9 @@ uint64_t Graph::constant_hash(tn_value id) {
 
 bool Graph::same_constant(tn_value a, tn_value b) {
   if (a == b) return true;
-  if (values_[a].kind != TN_VALUE_CONSTANT || values_[b].kind != TN_VALUE_CONSTANT || values_[a].type != values_[b].type) return false;
+  if (values_[a].kind != TN_VALUE_CONSTANT || values_[b].kind != TN_VALUE_CONSTANT ||
+      values_[a].type != values_[b].type)
+    return false;
   const Constant &x = constants_[values_[a].index], &y = constants_[values_[b].index];
   if (x.bytes != y.bytes) return false;
   if (x.data != nullptr && x.data == y.data) return true;
@@ -145,12 +156,15 @@ bool Graph::same_constant(tn_value a, tn_value b) {
   const bool texts = types_[values_[a].type].dtype == TN_STRING;
   if (x.uniform == 1 || y.uniform == 1) {
     if (x.uniform != y.uniform) return false;
-    if (texts) return view(*reinterpret_cast<const tn_str*>(x.element)) == view(*reinterpret_cast<const tn_str*>(y.element));
+    if (texts)
+      return view(*reinterpret_cast<const tn_str*>(x.element)) ==
+             view(*reinterpret_cast<const tn_str*>(y.element));
     return std::memcmp(x.element, y.element, sizeof x.element) == 0;
   }
   if (!texts) return std::memcmp(x.data, y.data, x.bytes) == 0;
   for (uint64_t i = 0; i < x.bytes / sizeof(tn_str); ++i)
-    if (view(reinterpret_cast<const tn_str*>(x.data)[i]) != view(reinterpret_cast<const tn_str*>(y.data)[i])) return false;
+    if (view(reinterpret_cast<const tn_str*>(x.data)[i]) != view(reinterpret_cast<const tn_str*>(y.data)[i]))
+      return false;
   return true;
 }
 
@@ -176,9 +190,12 @@ bool Graph::find_elements(tn_value id, const tn_dim** elements, uint32_t* count)
     if (!constant(id, &tensor)) return false;
     std::vector<tn_dim> numbers;
     numbers.reserve(number);
-    if (type.dtype == TN_INT64) append_numbers<int64_t>(tensor.data, number, symbols_, numbers);
-    else if (type.dtype == TN_INT32) append_numbers<int32_t>(tensor.data, number, symbols_, numbers);
-    else append_numbers<uint8_t>(tensor.data, number, symbols_, numbers);
+    if (type.dtype == TN_INT64)
+      append_numbers<int64_t>(tensor.data, number, symbols_, numbers);
+    else if (type.dtype == TN_INT32)
+      append_numbers<int32_t>(tensor.data, number, symbols_, numbers);
+    else
+      append_numbers<uint8_t>(tensor.data, number, symbols_, numbers);
     value.elements = intern_elements(numbers.data(), static_cast<uint32_t>(number));
   }
   if (value.elements == 0) return false;

@@ -18,8 +18,10 @@ struct tn_edit {
   tn_status region_outputs(tn_region region, const tn_value* values, uint32_t count);
   tn_status region_output_name(tn_region region, uint32_t index, std::string_view name);
   tn_status constant_copy(std::string_view name, const tn_tensor* tensor, tn_value* value);
-  tn_status constant_adopt(std::string_view name, const tn_tensor* tensor, void (*release)(void*), void* context, tn_value* value);
-  tn_status constant_slice(std::string_view name, const tn_tensor* tensor, tn_file* file, uint64_t offset, tn_value* value);
+  tn_status constant_adopt(std::string_view name, const tn_tensor* tensor, void (*release)(void*),
+                           void* context, tn_value* value);
+  tn_status constant_slice(std::string_view name, const tn_tensor* tensor, tn_file* file, uint64_t offset,
+                           tn_value* value);
   tn_status constant_uniform(std::string_view name, const tn_tensor* tensor, tn_value* value);
   tn_status input_default(tn_value region_input, tn_value constant);
   tn_status replace_uses(tn_value from, tn_value to);
@@ -32,7 +34,8 @@ struct tn_edit {
   tn_status set_type(tn_value value, const tn_type& type);
   tn_status set_opset(std::string_view domain, int32_t version);
   tn_status set_metadata(std::string_view key, std::string_view text);
-  tn_status clone_node(tn_node node, tn_region region, tn_node before, const tn_value* inputs, uint32_t count, tn_node* clone);
+  tn_status clone_node(tn_node node, tn_region region, tn_node before, const tn_value* inputs, uint32_t count,
+                       tn_node* clone);
 
   // Commit in steps; each adds its errors and answers whether to go on.
   tn_status commit(tenon::Diagnostics& diagnostics);
@@ -47,7 +50,9 @@ struct tn_edit {
   friend class tenon::CommitInference;
   bool is_build() const { return (flags & TN_EDIT_BUILD) != 0; }
   bool is_live_node(tn_node id) const { return id < graph.node_bound() && graph.node(id).alive; }
-  bool is_live_value(tn_value id) const { return id < graph.value_bound() && graph.value(id).kind != TN_VALUE_DEAD; }
+  bool is_live_value(tn_value id) const {
+    return id < graph.value_bound() && graph.value(id).kind != TN_VALUE_DEAD;
+  }
   bool is_live_region(tn_region id) const { return id < graph.region_bound() && graph.region(id).alive; }
   tn_status refuse(std::string text);  // remembers why; commit then fails with it
   tn_status check_values(const tn_value* values, uint32_t count, bool may_be_absent, const char* what);
@@ -55,13 +60,15 @@ struct tn_edit {
   tn_status check_type(const tn_type& type);
   tn_status check_tensor(std::string_view name, const tn_tensor* tensor);
   tn_value add_constant(std::string_view name, const tn_tensor& tensor, tenon::Constant made);
-  uint32_t output_name_for(tn_str wanted, bool named, uint32_t index, uint32_t count, std::string_view base, tn_region region, bool* clash);
+  uint32_t output_name_for(tn_str wanted, bool named, uint32_t index, uint32_t count, std::string_view base,
+                           tn_region region, bool* clash);
   void note_use(const tn_use& use);
   void yield_constant_name(tn_value value);
   void note_origin(tn_node node, uint32_t origin);
   tn_node clone_one(tn_node node, tn_region region, tn_node before, std::span<const tn_value> inputs);
 
-  bool fail(tenon::Diagnostics& diagnostics, std::string_view code, std::string_view where, std::string text) const;
+  bool fail(tenon::Diagnostics& diagnostics, std::string_view code, std::string_view where,
+            std::string text) const;
   bool check_pending(tenon::Diagnostics& diagnostics);
   bool check_erased(tenon::Diagnostics& diagnostics);
   bool check_uses(tenon::Diagnostics& diagnostics);

@@ -90,10 +90,12 @@ tn_status region_output_name(tn_edit* edit, tn_region region, uint32_t index, tn
 tn_status constant_copy(tn_edit* edit, tn_str name, const tn_tensor* tensor, tn_value* value) {
   return guarded([&] { return edit->constant_copy(view(name), tensor, value); });
 }
-tn_status constant_adopt(tn_edit* edit, tn_str name, const tn_tensor* tensor, void (*release)(void*), void* context, tn_value* value) {
+tn_status constant_adopt(tn_edit* edit, tn_str name, const tn_tensor* tensor, void (*release)(void*),
+                         void* context, tn_value* value) {
   return guarded([&] { return edit->constant_adopt(view(name), tensor, release, context, value); });
 }
-tn_status constant_slice(tn_edit* edit, tn_str name, const tn_tensor* tensor, tn_file* file, uint64_t offset, tn_value* value) {
+tn_status constant_slice(tn_edit* edit, tn_str name, const tn_tensor* tensor, tn_file* file, uint64_t offset,
+                         tn_value* value) {
   return guarded([&] { return edit->constant_slice(view(name), tensor, file, offset, value); });
 }
 tn_status constant_uniform(tn_edit* edit, tn_str name, const tn_tensor* tensor, tn_value* value) {
@@ -120,7 +122,8 @@ tn_status set_version(tn_edit* edit, tn_node node, int32_t version) {
 tn_status erase(tn_edit* edit, tn_node node) {
   return guarded([&] { return edit->erase(node); });
 }
-tn_status inline_region(tn_edit* edit, tn_region from, const tn_value* inputs, uint32_t count, tn_node anchor) {
+tn_status inline_region(tn_edit* edit, tn_region from, const tn_value* inputs, uint32_t count,
+                        tn_node anchor) {
   return guarded([&] { return edit->inline_region(from, inputs, count, anchor); });
 }
 tn_status set_type(tn_edit* edit, tn_value value, const tn_type* type) {
@@ -132,22 +135,47 @@ tn_status set_opset(tn_edit* edit, tn_str domain, int32_t version) {
 tn_status set_metadata(tn_edit* edit, tn_str key, tn_str text) {
   return guarded([&] { return edit->set_metadata(view(key), view(text)); });
 }
-tn_status clone_node(tn_edit* edit, tn_node node, tn_region region, tn_node before, const tn_value* inputs, uint32_t count, tn_node* clone) {
+tn_status clone_node(tn_edit* edit, tn_node node, tn_region region, tn_node before, const tn_value* inputs,
+                     uint32_t count, tn_node* clone) {
   return guarded([&] { return edit->clone_node(node, region, before, inputs, count, clone); });
 }
 
-constexpr tn_edit_api table = {
-    sizeof(tn_edit_api), 0, begin, commit, rollback, create_node, create_region, region_input, region_outputs, region_output_name,
-    constant_copy, constant_adopt, constant_slice, constant_uniform, input_default, replace_uses, set_input, set_attr, remove_attr,
-    set_version, erase, inline_region, set_type, set_opset, set_metadata, clone_node};
+constexpr tn_edit_api table = {sizeof(tn_edit_api),
+                               0,
+                               begin,
+                               commit,
+                               rollback,
+                               create_node,
+                               create_region,
+                               region_input,
+                               region_outputs,
+                               region_output_name,
+                               constant_copy,
+                               constant_adopt,
+                               constant_slice,
+                               constant_uniform,
+                               input_default,
+                               replace_uses,
+                               set_input,
+                               set_attr,
+                               remove_attr,
+                               set_version,
+                               erase,
+                               inline_region,
+                               set_type,
+                               set_opset,
+                               set_metadata,
+                               clone_node};
 }  // namespace
 
 const tn_edit_api* edit_api() { return &table; }
 
 Transaction::Transaction(Graph& graph, std::string_view who, uint32_t flags) {
   const tn_status status = GraphApi::begin(graph, who, flags, &edit_);
-  if (status == TN_ERR_LIMIT) throw Error(exit_job_failed, std::string(who), "the limit of applied rewrites is reached");
-  if (status != TN_OK) throw Error(exit_job_failed, std::string(who), "another transaction of this graph is open");
+  if (status == TN_ERR_LIMIT)
+    throw Error(exit_job_failed, std::string(who), "the limit of applied rewrites is reached");
+  if (status != TN_OK)
+    throw Error(exit_job_failed, std::string(who), "another transaction of this graph is open");
 }
 Transaction::~Transaction() {
   if (edit_) rollback(edit_);

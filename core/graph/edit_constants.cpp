@@ -16,12 +16,14 @@ constexpr uint64_t arena_limit_bytes = 256;  // smaller constants need no block 
 
 tn_status tn_edit::check_tensor(std::string_view name, const tn_tensor* tensor) {
   if (!tensor) return refuse(fmt::format("constant '{}': no tensor given", name));
-  if (!dtype_is_known(tensor->dtype)) return refuse(fmt::format("constant '{}': unknown element type {}", name, dtype_name(tensor->dtype)));
+  if (!dtype_is_known(tensor->dtype))
+    return refuse(fmt::format("constant '{}': unknown element type {}", name, dtype_name(tensor->dtype)));
   if (tensor->rank < 0 || tensor->rank > 1024 || (tensor->rank != 0 && !tensor->dims))
     return refuse(fmt::format("constant '{}': rank {} without dimensions", name, tensor->rank));
   uint64_t bytes = 0;
   if (!tensor_bytes(tensor->dtype, {tensor->dims, static_cast<size_t>(tensor->rank)}, &bytes))
-    return refuse(fmt::format("constant '{}': a negative dimension, or more elements than can be addressed", name));
+    return refuse(
+        fmt::format("constant '{}': a negative dimension, or more elements than can be addressed", name));
   return TN_OK;
 }
 
@@ -30,13 +32,15 @@ tn_value tn_edit::add_constant(std::string_view name, const tn_tensor& tensor, C
   if (made.bytes == 0) made.data = no_bytes;
   const tn_type type{TN_KIND_TENSOR, tensor.dtype, tensor.rank, 0, tensor.dims};
   // Named in no region's order: a constant is visible everywhere, so it belongs to the main one.
-  const uint32_t given = graph.unique_name(name.empty() ? std::string_view("const") : name.substr(0, size_t(1) << 20), false);
+  const uint32_t given =
+      graph.unique_name(name.empty() ? std::string_view("const") : name.substr(0, size_t(1) << 20), false);
   return graph.add_constant(std::move(made), given, graph.intern_type(type), Graph::main_region);
 }
 
 namespace {
 tn_status wrong_size(std::string_view name, uint64_t expected, uint64_t found, std::string* text) {
-  *text = fmt::format("constant '{}': its type and shape need {} bytes, {} were given", name, expected, found);
+  *text =
+      fmt::format("constant '{}': its type and shape need {} bytes, {} were given", name, expected, found);
   return TN_ERR_INVALID;
 }
 uint64_t needed_bytes(const tn_tensor& tensor) {
@@ -59,7 +63,8 @@ tn_status tn_edit::constant_copy(std::string_view name, const tn_tensor* tensor,
     made.data = static_cast<const uint8_t*>(kept->data());
     made.owner = std::move(kept);
   } else if (bytes <= arena_limit_bytes) {
-    auto* const copy = static_cast<uint8_t*>(graph.immutable_.allocate(std::max<uint64_t>(bytes, 1), bytes >= 64 ? 64 : 16));
+    auto* const copy =
+        static_cast<uint8_t*>(graph.immutable_.allocate(std::max<uint64_t>(bytes, 1), bytes >= 64 ? 64 : 16));
     if (bytes != 0) std::memcpy(copy, tensor->data, bytes);
     made.data = copy;
   } else {
@@ -73,7 +78,8 @@ tn_status tn_edit::constant_copy(std::string_view name, const tn_tensor* tensor,
   return TN_OK;
 }
 
-tn_status tn_edit::constant_adopt(std::string_view name, const tn_tensor* tensor, void (*release)(void*), void* context, tn_value* value) {
+tn_status tn_edit::constant_adopt(std::string_view name, const tn_tensor* tensor, void (*release)(void*),
+                                  void* context, tn_value* value) {
   *value = TN_NONE;
   if (const tn_status status = check_tensor(name, tensor); status != TN_OK) return status;
   const uint64_t bytes = needed_bytes(*tensor);
@@ -94,18 +100,23 @@ tn_status tn_edit::constant_adopt(std::string_view name, const tn_tensor* tensor
   return TN_OK;
 }
 
-tn_status tn_edit::constant_slice(std::string_view name, const tn_tensor* tensor, tn_file* file, uint64_t offset, tn_value* value) {
+tn_status tn_edit::constant_slice(std::string_view name, const tn_tensor* tensor, tn_file* file,
+                                  uint64_t offset, tn_value* value) {
   *value = TN_NONE;
   if (const tn_status status = check_tensor(name, tensor); status != TN_OK) return status;
   if (!file) return refuse(fmt::format("constant '{}': no file given", name));
-  if (tensor->dtype == TN_STRING) return refuse(fmt::format("constant '{}': texts cannot be a slice of a file; make them by copying", name));
+  if (tensor->dtype == TN_STRING)
+    return refuse(
+        fmt::format("constant '{}': texts cannot be a slice of a file; make them by copying", name));
   auto mapping = mapped_file(file);
   const uint64_t bytes = needed_bytes(*tensor);
   std::string text;
   if (bytes != tensor->bytes && wrong_size(name, bytes, tensor->bytes, &text)) return refuse(std::move(text));
   if (offset > mapping->size() || bytes > mapping->size() - offset)
-    return refuse(fmt::format("constant '{}': {} bytes at offset {} of {}, which has {}; the file was cut short or the offset is wrong", name, bytes,
-                              offset, mapping->path(), mapping->size()));
+    return refuse(
+        fmt::format("constant '{}': {} bytes at offset {} of {}, which has {}; the file was cut short or the "
+                    "offset is wrong",
+                    name, bytes, offset, mapping->path(), mapping->size()));
   if (mapping->was_truncated())
     return refuse(fmt::format("constant '{}': {} became shorter since it was opened", name, mapping->path()));
   Constant made;

@@ -25,7 +25,8 @@ std::string fingerprint(const Graph& graph) {
   for (tn_value value = 0; value < graph.value_bound(); ++value) {
     if (graph.value(value).kind == TN_VALUE_DEAD) continue;
     text += fmt::format("{} {}:", value, graph.name(value));
-    for (const tn_use& use : graph.users(value)) text += fmt::format(" {}/{}/{}", use.node, use.index, use.region);
+    for (const tn_use& use : graph.users(value))
+      text += fmt::format(" {}/{}/{}", use.node, use.index, use.region);
     text += '\n';
   }
   return text;
@@ -155,7 +156,8 @@ TEST_CASE("A producer placed too late is moved, with what it needs, and nothing 
   CHECK(commit_error(edit).empty());
   require_sound(*graph);
   const auto order = graph->nodes(0);
-  CHECK(std::vector<tn_node>(order.begin(), order.end()) == std::vector<tn_node>{0, first, second, 1, bystander});
+  CHECK(std::vector<tn_node>(order.begin(), order.end()) ==
+        std::vector<tn_node>{0, first, second, 1, bystander});
 }
 
 TEST_CASE("A cycle is refused and names its nodes") {
@@ -207,7 +209,8 @@ TEST_CASE("Two results of one name violate single static assignment") {
   CHECK(error.find("single static assignment") != std::string::npos);
 }
 
-TEST_CASE("Sibling regions may share names, a region may not shadow what it sees, a name made later is free") {
+TEST_CASE(
+    "Sibling regions may share names, a region may not shadow what it sees, a name made later is free") {
   enum Twin { none, seen, own, later };
   const Twin twin = GENERATE(none, seen, own, later);
   Graph graph;
@@ -263,7 +266,8 @@ TEST_CASE("Captures count as the owner's uses in the order") {
   for (const char* name : {"then_branch", "else_branch"}) {
     tn_region region = TN_NONE;
     edit_api()->create_region(build.get(), owner, test::str(name), &region);
-    const tn_node inner = e.node("Neg", {graph.node(source).output(0)}, {std::string("t_") + name}, {}, region);
+    const tn_node inner =
+        e.node("Neg", {graph.node(source).output(0)}, {std::string("t_") + name}, {}, region);
     e.outputs({graph.node(inner).output(0)}, region);
   }
   e.outputs({graph.node(owner).output(0)});
@@ -287,7 +291,8 @@ TEST_CASE("Captures count as the owner's uses in the order") {
   }
   SECTION("a value of a region is not visible outside it") {
     Transaction edit(graph, "leak");
-    edit_api()->set_input(edit.get(), source, 0, graph.find_value("t_then_branch", graph.node(owner).regions()[0]));
+    edit_api()->set_input(edit.get(), source, 0,
+                          graph.find_value("t_then_branch", graph.node(owner).regions()[0]));
     CHECK(commit_error(edit).find("not visible") != std::string::npos);
     require_sound(graph);
   }
@@ -360,7 +365,9 @@ TEST_CASE("Types narrow and never change") {
       if (which == 2) e.node("Leaky", {x});
       const std::string error = commit_error(edit);
       INFO(error);
-      CHECK(error.find(which == 0 ? "both of one type T" : which == 1 ? "operand 1 'B' is missing" : "attribute 'alpha' is missing") != std::string::npos);
+      CHECK(error.find(which == 0   ? "both of one type T"
+                       : which == 1 ? "operand 1 'B' is missing"
+                                    : "attribute 'alpha' is missing") != std::string::npos);
     }
   }
 }
@@ -450,7 +457,8 @@ TEST_CASE("Slices of a file are checked, and copied only where they lie askew an
   REQUIRE(edit_api()->constant_slice(build.get(), test::str("a"), &tensor, file, 0, &straight) == TN_OK);
   REQUIRE(edit_api()->constant_slice(build.get(), test::str("b"), &tensor, file, 1, &askew) == TN_OK);
   CHECK(edit_api()->constant_slice(build.get(), test::str("c"), &tensor, file, 2, &beyond) == TN_ERR_INVALID);
-  CHECK(edit_api()->constant_slice(build.get(), test::str("c"), &tensor, file, UINT64_MAX, &beyond) == TN_ERR_INVALID);
+  CHECK(edit_api()->constant_slice(build.get(), test::str("c"), &tensor, file, UINT64_MAX, &beyond) ==
+        TN_ERR_INVALID);
   const auto mapping = mapped_file(file);
   files_api()->release(file);
   tn_tensor out{};
@@ -472,7 +480,8 @@ TEST_CASE("An adopted constant is released with the graph, once") {
     std::vector<float> bytes(100);
     const tn_tensor tensor{TN_FLOAT32, 1, dims, bytes.data(), 400};
     tn_value value = TN_NONE;
-    edit_api()->constant_adopt(build.get(), test::str("a"), &tensor, [](void*) { ++released; }, nullptr, &value);
+    edit_api()->constant_adopt(
+        build.get(), test::str("a"), &tensor, [](void*) { ++released; }, nullptr, &value);
     Diagnostics found;
     CHECK(build.commit(found));
     const auto copy = graph.clone();

@@ -1,4 +1,5 @@
-// Construction, reading and the primitive changes. Each primitive journals what undo.cpp needs to take it back.
+// Construction, reading and the primitive changes. Each primitive journals what undo.cpp needs to take it
+// back.
 #include "core/graph/graph.hpp"
 
 #include <algorithm>
@@ -46,7 +47,9 @@ std::string_view Graph::op_name(tn_node id) const { return symbol_text(nodes_[id
 
 uint32_t Graph::depth(tn_region id) const {
   uint32_t depth = 0;
-  for (tn_node parent = regions_[id].parent; parent != TN_NONE; parent = regions_[nodes_[parent].region_id].parent) ++depth;
+  for (tn_node parent = regions_[id].parent; parent != TN_NONE;
+       parent = regions_[nodes_[parent].region_id].parent)
+    ++depth;
   return depth;
 }
 
@@ -54,7 +57,8 @@ tn_value Graph::find_value(std::string_view name, tn_region region) const {
   const uint32_t known = names_.find(name);
   if (known == TN_NONE || known == NamePool::none) return TN_NONE;
   for (;;) {
-    for (tn_value value = names_.entry(known).first_value; value != TN_NONE; value = values_[value].next_of_name)
+    for (tn_value value = names_.entry(known).first_value; value != TN_NONE;
+         value = values_[value].next_of_name)
       if (values_[value].region == region) return value;
     const tn_node parent = regions_[region].parent;
     if (parent == TN_NONE) return TN_NONE;
@@ -79,9 +83,10 @@ tn_value Graph::default_of(tn_value region_input) const {
 }
 
 uint64_t Graph::memory_bytes() const {
-  uint64_t bytes = nodes_.memory_bytes() + values_.memory_bytes() + regions_.memory_bytes() + constants_.memory_bytes() +
-                   types_.memory_bytes() + elements_.memory_bytes() + names_.memory_bytes() + operands_.memory_bytes() +
-                   immutable_.memory_bytes() + journal_.capacity() * sizeof(Entry) + origins_.capacity() * sizeof(Origin);
+  uint64_t bytes = nodes_.memory_bytes() + values_.memory_bytes() + regions_.memory_bytes() +
+                   constants_.memory_bytes() + types_.memory_bytes() + elements_.memory_bytes() +
+                   names_.memory_bytes() + operands_.memory_bytes() + immutable_.memory_bytes() +
+                   journal_.capacity() * sizeof(Entry) + origins_.capacity() * sizeof(Origin);
   for (uint32_t i = 0; i < values_.size(); ++i) bytes += values_[i].uses.memory_bytes();
   for (uint32_t i = 0; i < regions_.size(); ++i) bytes += regions_[i].snapshot.capacity() * sizeof(tn_node);
   return bytes;
@@ -95,8 +100,10 @@ void Graph::record(Op op, uint32_t a, uint32_t b, uint32_t c, uint64_t d) {
 // --- uses
 
 void Graph::set_use_slot(const tn_use& use, uint32_t slot) {
-  if (use.node == TN_NONE) regions_[use.region].output_slots[use.index] = slot;
-  else input_slots(nodes_[use.node])[use.index] = slot;
+  if (use.node == TN_NONE)
+    regions_[use.region].output_slots[use.index] = slot;
+  else
+    input_slots(nodes_[use.node])[use.index] = slot;
 }
 uint32_t Graph::add_use(tn_value value, const tn_use& use) { return values_[value].uses.push_back(use); }
 void Graph::remove_use(tn_value value, uint32_t slot) {
@@ -209,7 +216,8 @@ tn_node Graph::create_node(tn_sym op, int32_t version, tn_region region, tn_node
     slots[i] = inputs[i] == TN_NONE ? TN_NONE : add_use(inputs[i], {id, i, region});
   }
   for (uint32_t i = 0; i < output_names.size(); ++i)
-    node.output_data[i] = output_names[i] == TN_NONE ? TN_NONE : new_value(TN_VALUE_RESULT, id, i, region, output_names[i]);
+    node.output_data[i] =
+        output_names[i] == TN_NONE ? TN_NONE : new_value(TN_VALUE_RESULT, id, i, region, output_names[i]);
   record(Op::node_created, id);
   return id;
 }
@@ -247,8 +255,10 @@ void Graph::replace_uses(tn_value from, tn_value to) {
   UseList& target = values_[to].uses;
   for (uint32_t i = 0; i < count; ++i) {
     const tn_use use = source[i];
-    if (use.node == TN_NONE) regions_[use.region].outputs[use.index] = to;
-    else nodes_[use.node].input_data[use.index] = to;
+    if (use.node == TN_NONE)
+      regions_[use.region].outputs[use.index] = to;
+    else
+      nodes_[use.node].input_data[use.index] = to;
     set_use_slot(use, target.push_back(use));
   }
   source.truncate(0);
@@ -285,7 +295,8 @@ void Graph::erase_node(tn_node id) {
     for (const tn_region region : nodes_[doomed[at]].regions()) {
       if (!regions_[region].alive) continue;
       set_region_outputs(region, {});
-      for (tn_node node = regions_[region].last; node != TN_NONE; node = nodes_[node].previous) doomed.push_back(node);
+      for (tn_node node = regions_[region].last; node != TN_NONE; node = nodes_[node].previous)
+        doomed.push_back(node);
     }
   }
   for (size_t at = doomed.size(); at-- > 0;) {
@@ -339,7 +350,8 @@ tn_region Graph::create_region(tn_node parent, uint32_t name) {
 
 tn_value Graph::add_region_input(tn_region id, uint32_t name, uint32_t type) {
   Region& region = regions_[id];
-  const tn_value value = new_value(TN_VALUE_REGION_INPUT, TN_NONE, static_cast<uint32_t>(region.inputs.size()), id, name);
+  const tn_value value =
+      new_value(TN_VALUE_REGION_INPUT, TN_NONE, static_cast<uint32_t>(region.inputs.size()), id, name);
   values_[value].type = type;
   region.inputs.push_back(value);
   record(Op::region_input_added, value);
@@ -401,9 +413,7 @@ void Graph::set_origin_names(tn_node id, std::span<const std::string> names) {
   nodes_[id].origin = origin;
 }
 
-void Graph::redeclare(tn_value id, const tn_type& type) {
-  set_type(id, intern_type(type), false);
-}
+void Graph::redeclare(tn_value id, const tn_type& type) { set_type(id, intern_type(type), false); }
 
 void Graph::set_edit_limit(uint64_t limit) {
   edit_limit_ = limit;

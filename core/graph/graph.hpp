@@ -1,9 +1,9 @@
 // The graph: values, nodes, regions, types, symbols, constants. plugin_api's graph.h has the semantics.
 //
-// Storage is flat: ids index chunked arrays, dead things leave tombstones, ids are never reused. Every operand knows its
-// slot in its value's use list, so a use is removed in O(1). Nodes of a region form a list with order labels: "comes
-// before" is one comparison and an insertion moves nothing. All changes go through a transaction (graph_edit.h's table,
-// edit_api()) and are journaled, so undoing costs what was done.
+// Storage is flat: ids index chunked arrays, dead things leave tombstones, ids are never reused. Every
+// operand knows its slot in its value's use list, so a use is removed in O(1). Nodes of a region form a list
+// with order labels: "comes before" is one comparison and an insertion moves nothing. All changes go through
+// a transaction (graph_edit.h's table, edit_api()) and are journaled, so undoing costs what was done.
 //
 // [main]: one thread at a time a graph, reading included (snapshots and expanded constants are cached).
 #pragma once
@@ -38,8 +38,8 @@ struct Node {
   tn_sym op = 0;
   int32_t op_version = 0;
   tn_region region_id = 0;
-  uint32_t name = 0;  // in the name pool
-  tn_value* input_data = nullptr;   // followed by as many use slots
+  uint32_t name = 0;               // in the name pool
+  tn_value* input_data = nullptr;  // followed by as many use slots
   tn_value* output_data = nullptr;
   const tn_attr* attr_data = nullptr;
   const tn_region* region_data = nullptr;
@@ -63,8 +63,8 @@ struct Value {
   uint8_t declared = 0;          // its type came from the model and was not inferred yet: a hint
   uint8_t pinned = 0;            // the default of a region input
   uint8_t reserved = 0;
-  tn_node producer = TN_NONE;    // results only
-  uint32_t index = 0;            // result number, region input number, or number among the constants
+  tn_node producer = TN_NONE;  // results only
+  uint32_t index = 0;          // result number, region input number, or number among the constants
   tn_region region = 0;
   uint32_t name = 0;
   tn_value next_of_name = TN_NONE;
@@ -92,8 +92,9 @@ struct Constant {
   uint8_t uniform = 0;  // 0 not looked at, 1 all elements equal, 2 not
   bool hashed = false;
   bool from_file = false;
-  bool misaligned = false;            // a slice where no element could be read in place: copied when the bytes are asked for
-  const uint8_t* data = nullptr;      // NULL: uniform and not expanded yet
+  bool misaligned =
+      false;  // a slice where no element could be read in place: copied when the bytes are asked for
+  const uint8_t* data = nullptr;  // NULL: uniform and not expanded yet
   uint64_t bytes = 0;
   std::shared_ptr<const void> owner;  // of data; none when the arena has it
   uint64_t file_offset = 0;
@@ -138,7 +139,9 @@ class Graph final : public ::tn_graph {
   // Walks the order without a snapshot: TN_NONE ends it.
   tn_node first_node(tn_region id) const { return regions_[id].first; }
   tn_node next_node(tn_node id) const { return nodes_[id].next; }
-  bool comes_before(tn_node a, tn_node b) const { return nodes_[a].label < nodes_[b].label; }  // of one region
+  bool comes_before(tn_node a, tn_node b) const {
+    return nodes_[a].label < nodes_[b].label;
+  }  // of one region
   std::span<const tn_use> users(tn_value id) const { return values_[id].uses.span(); }
   uint32_t live_node_count() const { return live_nodes_; }  // of all regions
 
@@ -146,23 +149,29 @@ class Graph final : public ::tn_graph {
   std::string_view node_name(tn_node id) const { return names_.text(nodes_[id].name); }
   std::string_view op_name(tn_node id) const;
   std::string_view region_name(tn_region id) const { return names_.text(regions_[id].name); }
-  std::string_view output_name(tn_region id, uint32_t index) const { return names_.text(regions_[id].output_names[index]); }
+  std::string_view output_name(tn_region id, uint32_t index) const {
+    return names_.text(regions_[id].output_names[index]);
+  }
   std::string_view name_text(uint32_t name) const { return names_.text(name); }
-  // The live value of that name defined in `region` or, failing that, in the nearest region around it; TN_NONE: none.
+  // The live value of that name defined in `region` or, failing that, in the nearest region around it;
+  // TN_NONE: none.
   tn_value find_value(std::string_view name, tn_region region = main_region) const;
   tn_node find_node(std::string_view name) const;
 
-  const tn_type& type(tn_value id) const { return types_[values_[id].type]; }  // dims live as long as the graph
+  const tn_type& type(tn_value id) const {
+    return types_[values_[id].type];
+  }  // dims live as long as the graph
   const tn_attr* find_attr(tn_node id, tn_sym name) const;
   bool known_elements(tn_value id, const tn_dim** elements, uint32_t* count);
   std::vector<std::string_view> origins(tn_node id) const;
   tn_value default_of(tn_value region_input) const;  // TN_NONE: none
 
   bool is_constant(tn_value id) const { return values_[id].kind == TN_VALUE_CONSTANT; }
-  // The bytes of a constant, expanding a uniform one. False when it is none. `data` lives as long as the value.
+  // The bytes of a constant, expanding a uniform one. False when it is none. `data` lives as long as the
+  // value.
   bool constant(tn_value id, tn_tensor* out);
-  const void* uniform_element(tn_value id);  // NULL: the elements differ, or it is no constant
-  uint64_t constant_hash(tn_value id);       // of type and bytes; lazily made, kept
+  const void* uniform_element(tn_value id);    // NULL: the elements differ, or it is no constant
+  uint64_t constant_hash(tn_value id);         // of type and bytes; lazily made, kept
   bool same_constant(tn_value a, tn_value b);  // type and bytes are equal; cheap when slice or size tells
   // Where the bytes lie; for exporters' and reports' sake.
   const Constant& constant_record(tn_value id) const { return constants_[values_[id].index]; }
@@ -174,7 +183,8 @@ class Graph final : public ::tn_graph {
   uint64_t version() const { return version_; }
   uint64_t memory_bytes() const;  // of the structure; constants' bytes not counted
 
-  // The node of `outer` whose regions hold `inner` at any depth; TN_NONE: inner is not inside outer (or is outer).
+  // The node of `outer` whose regions hold `inner` at any depth; TN_NONE: inner is not inside outer (or is
+  // outer).
   tn_node owner_within(tn_region outer, tn_region inner) const;
   uint32_t depth(tn_region id) const;  // the main region's is 0; costs that much
   // True when a node of `user` may read a value defined in `definition`.
@@ -186,17 +196,19 @@ class Graph final : public ::tn_graph {
   void set_origin_names(tn_node id, std::span<const std::string> names);
   // Type of an input as the user wants it, whatever the model says; before inference.
   void redeclare(tn_value id, const tn_type& type);
-  // TN_EDIT_BUILD transactions aside, begin answers TN_ERR_LIMIT after `limit` commits that changed something.
-  // Counting starts anew. Default: no limit.
+  // TN_EDIT_BUILD transactions aside, begin answers TN_ERR_LIMIT after `limit` commits that changed
+  // something. Counting starts anew. Default: no limit.
   void set_edit_limit(uint64_t limit);
   uint64_t edits_committed() const { return edits_committed_; }
   std::vector<std::string> edit_authors() const;  // `who` of each counted commit, in order
 
-  // Undo of everything committed since; costs the edits made, nothing when none were. No transaction may be open.
+  // Undo of everything committed since; costs the edits made, nothing when none were. No transaction may be
+  // open.
   Snapshot snapshot();
   void restore(const Snapshot& snapshot);
   void release(const Snapshot& snapshot);
-  // Lets go of constants that nothing uses any more; they become dead. Between passes: a pass may hold unused ones.
+  // Lets go of constants that nothing uses any more; they become dead. Between passes: a pass may hold unused
+  // ones.
   uint32_t drop_unused_constants();
 
  private:
@@ -206,9 +218,28 @@ class Graph final : public ::tn_graph {
   friend struct GraphApi;
 
   enum class Op : uint32_t {
-    node_created, node_erased, node_moved, input_set, input_appended, uses_replaced, attrs_set, version_set, origin_set,
-    region_created, region_input_added, region_outputs_set, region_output_renamed, region_erased,
-    value_renamed, constant_created, type_set, elements_set, default_set, opset_set, metadata_set, constant_died
+    node_created,
+    node_erased,
+    node_moved,
+    input_set,
+    input_appended,
+    uses_replaced,
+    attrs_set,
+    version_set,
+    origin_set,
+    region_created,
+    region_input_added,
+    region_outputs_set,
+    region_output_renamed,
+    region_erased,
+    value_renamed,
+    constant_created,
+    type_set,
+    elements_set,
+    default_set,
+    opset_set,
+    metadata_set,
+    constant_died
   };
   struct Entry {
     Op op;
@@ -238,8 +269,8 @@ class Graph final : public ::tn_graph {
   uint32_t* input_slots(Node& node) { return node.input_data + node.input_capacity; }
 
   tn_value new_value(uint8_t kind, tn_node producer, uint32_t index, tn_region region, uint32_t name);
-  void name_value(tn_value id, uint32_t name);    // into the index; no journal
-  void unname_value(tn_value id);                 // out of the index; the value keeps its name
+  void name_value(tn_value id, uint32_t name);  // into the index; no journal
+  void unname_value(tn_value id);               // out of the index; the value keeps its name
   uint32_t unique_name(std::string_view wanted, bool for_node);
   bool value_name_clash(uint32_t name, tn_region region) const;
   void rename_value(tn_value id, uint32_t name);  // journaled
@@ -310,15 +341,16 @@ class Graph final : public ::tn_graph {
 
   bool recording_ = false;
   std::vector<Entry> journal_;
-  std::vector<SavedOutputs> saved_outputs_;       // of region_outputs_set entries, a stack
-  std::vector<std::string> saved_texts_;          // of metadata and opset entries, a stack
-  std::vector<Constant> saved_constants_;         // of constant_died entries, a stack
-  std::vector<uint32_t> snapshots_;               // serials, a stack
+  std::vector<SavedOutputs> saved_outputs_;  // of region_outputs_set entries, a stack
+  std::vector<std::string> saved_texts_;     // of metadata and opset entries, a stack
+  std::vector<Constant> saved_constants_;    // of constant_died entries, a stack
+  std::vector<uint32_t> snapshots_;          // serials, a stack
   uint32_t next_serial_ = 1;
   std::unique_ptr<::tn_edit> edit_;
 };
 
-// The tables of the boundary. Their functions never let an exception out: it becomes TN_ERR_INTERNAL or TN_ERR_MEMORY.
+// The tables of the boundary. Their functions never let an exception out: it becomes TN_ERR_INTERNAL or
+// TN_ERR_MEMORY.
 const tn_graph_api* graph_api();
 const tn_edit_api* edit_api();
 const tn_symbols_api* symbols_api();

@@ -47,8 +47,10 @@ tn_status node(tn_graph* handle, tn_node id, tn_node_info* out) {
     Graph& graph = Graph::from(handle);
     if (id >= graph.node_bound()) return TN_ERR_NOT_FOUND;
     const Node& n = graph.node(id);
-    const tn_node_info info{sizeof(tn_node_info), n.op, n.op_version, n.region_id, to_abi(graph.node_name(id)), n.input_data, n.output_data,
-                            n.attr_data, n.region_data, n.input_count, n.output_count, n.attr_count, n.region_count, sizeof(tn_attr), n.alive ? 1u : 0u};
+    const tn_node_info info{
+        sizeof(tn_node_info), n.op,          n.op_version,   n.region_id,     to_abi(graph.node_name(id)),
+        n.input_data,         n.output_data, n.attr_data,    n.region_data,   n.input_count,
+        n.output_count,       n.attr_count,  n.region_count, sizeof(tn_attr), n.alive ? 1u : 0u};
     hand_out(info, out);
     return TN_OK;
   });
@@ -58,7 +60,9 @@ tn_status value(tn_graph* handle, tn_value id, tn_value_info* out) {
     Graph& graph = Graph::from(handle);
     if (id >= graph.value_bound()) return TN_ERR_NOT_FOUND;
     const Value& v = graph.value(id);
-    const tn_value_info info{sizeof(tn_value_info), v.kind, v.producer, v.index, v.region, v.uses.size(), to_abi(graph.name(id)), graph.type(id)};
+    const tn_value_info info{
+        sizeof(tn_value_info),  v.kind,        v.producer, v.index, v.region, v.uses.size(),
+        to_abi(graph.name(id)), graph.type(id)};
     hand_out(info, out);
     return TN_OK;
   });
@@ -68,8 +72,15 @@ tn_status region(tn_graph* handle, tn_region id, tn_region_info* out) {
     Graph& graph = Graph::from(handle);
     if (id >= graph.region_bound()) return TN_ERR_NOT_FOUND;
     const Region& r = graph.region(id);
-    const tn_region_info info{sizeof(tn_region_info), r.parent, to_abi(graph.region_name(id)), r.inputs.data(), r.outputs.data(),
-                              static_cast<uint32_t>(r.inputs.size()), static_cast<uint32_t>(r.outputs.size()), r.node_count, 0};
+    const tn_region_info info{sizeof(tn_region_info),
+                              r.parent,
+                              to_abi(graph.region_name(id)),
+                              r.inputs.data(),
+                              r.outputs.data(),
+                              static_cast<uint32_t>(r.inputs.size()),
+                              static_cast<uint32_t>(r.outputs.size()),
+                              r.node_count,
+                              0};
     hand_out(info, out);
     return TN_OK;
   });
@@ -114,7 +125,8 @@ tn_status origins(tn_graph* handle, tn_node id, const tn_str** names, uint32_t* 
   return guarded_status([&]() -> tn_status {
     Graph& graph = Graph::from(handle);
     if (id >= graph.node_bound()) return TN_ERR_NOT_FOUND;
-    thread_local std::vector<tn_str> found;  // "valid until the next edit": and the next such call of this thread
+    thread_local std::vector<tn_str>
+        found;  // "valid until the next edit": and the next such call of this thread
     found.clear();
     for (const std::string_view name : graph.origins(id)) found.push_back(to_abi(name));
     *names = found.data();
@@ -147,14 +159,33 @@ tn_str output_name(tn_graph* handle, tn_region id, uint32_t index) {
 }
 tn_value default_of(tn_graph* handle, tn_value id) { return Graph::from(handle).default_of(id); }
 
-constexpr tn_graph_api table = {sizeof(tn_graph_api), Graph::main_region, symbol, symbol_text_of, node, value, region, nodes, users, constant,
-                                uniform, known_elements, origins, node_bound, value_bound, region_bound, opset, metadata, version,
-                                output_name, default_of};
+constexpr tn_graph_api table = {sizeof(tn_graph_api),
+                                Graph::main_region,
+                                symbol,
+                                symbol_text_of,
+                                node,
+                                value,
+                                region,
+                                nodes,
+                                users,
+                                constant,
+                                uniform,
+                                known_elements,
+                                origins,
+                                node_bound,
+                                value_bound,
+                                region_bound,
+                                opset,
+                                metadata,
+                                version,
+                                output_name,
+                                default_of};
 
 // --- symbols
 
 SymbolTable& symbols_of(tn_graph* handle) { return Graph::from(handle).symbols(); }
-// What cannot be computed for want of memory is a number no shape has: readers see an absurd size, not a wrong one.
+// What cannot be computed for want of memory is a number no shape has: readers see an absurd size, not a
+// wrong one.
 constexpr tn_dim no_dim = TN_DIM_MAX;
 
 tn_dim combine(tn_graph* graph, tn_dim_op op, tn_dim a, tn_dim b) {
@@ -185,7 +216,8 @@ tn_str text(tn_graph* graph, tn_dim dim) {
     return to_abi(kept);
   });
 }
-constexpr tn_symbols_api symbol_table = {sizeof(tn_symbols_api), 0, combine, number, as_number, named, fresh, range, compare, text};
+constexpr tn_symbols_api symbol_table = {
+    sizeof(tn_symbols_api), 0, combine, number, as_number, named, fresh, range, compare, text};
 }  // namespace
 
 const tn_graph_api* graph_api() { return &table; }

@@ -14,7 +14,8 @@ std::unique_ptr<Graph> chain(int64_t count) {
   Transaction build(*graph, "bench", TN_EDIT_BUILD);
   Editor e(build.get());
   tn_value at = e.input("x", TN_FLOAT32, {graph->symbols().named("N"), 4});
-  for (int64_t i = 0; i < count; ++i) at = graph->node(e.node("Relu", {at}, {"v" + std::to_string(i)}, "n" + std::to_string(i))).output(0);
+  for (int64_t i = 0; i < count; ++i)
+    at = graph->node(e.node("Relu", {at}, {"v" + std::to_string(i)}, "n" + std::to_string(i))).output(0);
   e.outputs({at});
   Diagnostics found;
   build.commit(found);
@@ -44,7 +45,8 @@ void commit(benchmark::State& state) {
   tn_node node = 0;
   for (auto _ : state) {
     Transaction edit(*graph, "bench");
-    const tn_node made = Editor(edit.get()).node("Relu", {graph->node(node).input(0)}, {}, {}, 0, node, {node});
+    const tn_node made =
+        Editor(edit.get()).node("Relu", {graph->node(node).input(0)}, {}, {}, 0, node, {node});
     edit_api()->replace_uses(edit.get(), graph->node(node).output(0), graph->node(made).output(0));
     edit_api()->erase(edit.get(), node);
     if (!edit.commit(found)) state.SkipWithError("commit failed");

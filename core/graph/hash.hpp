@@ -1,4 +1,5 @@
-// A 64-bit hash of bytes: fixed, so that what is derived from it (names of constants in text) is the same everywhere.
+// A 64-bit hash of bytes: fixed, so that what is derived from it (names of constants in text) is the same
+// everywhere.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-tn_sym intern(std::string_view text);        // [any]
+tn_sym intern(std::string_view text);         // [any]
 std::string_view symbol_text(tn_sym symbol);  // [any] empty for a number that never was a symbol
 
 // "Conv" -> {"", "Conv"}; "tenon::SDPA" -> {"tenon", "SDPA"}.

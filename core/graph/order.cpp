@@ -1,9 +1,10 @@
 // The order of a region's nodes: a linked list with labels, kept topological.
 //
-// An insertion takes a label between its neighbours'; where there is no room, the labels of a neighbourhood are spread
-// anew (amortised O(log n)). After edits only the uses that changed are looked at: a producer that comes too late is
-// moved, with those nodes between that it depends on, before its user (the backward half of Pearce and Kelly, "A dynamic
-// topological sort algorithm for directed acyclic graphs", 2006). A whole region is sorted (Kahn) after a build only.
+// An insertion takes a label between its neighbours'; where there is no room, the labels of a neighbourhood
+// are spread anew (amortised O(log n)). After edits only the uses that changed are looked at: a producer that
+// comes too late is moved, with those nodes between that it depends on, before its user (the backward half of
+// Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", 2006). A whole region
+// is sorted (Kahn) after a build only.
 #include <algorithm>
 #include <queue>
 
@@ -87,7 +88,8 @@ std::span<const tn_node> Graph::nodes(tn_region id) const {
   if (!region.snapshot_valid) {
     region.snapshot.clear();
     region.snapshot.reserve(region.node_count);
-    for (tn_node node = region.first; node != TN_NONE; node = nodes_[node].next) region.snapshot.push_back(node);
+    for (tn_node node = region.first; node != TN_NONE; node = nodes_[node].next)
+      region.snapshot.push_back(node);
     region.snapshot_valid = true;
   }
   return region.snapshot;
@@ -203,7 +205,8 @@ bool Graph::bring_before(tn_node producer, tn_node user, std::vector<tn_node>& c
     });
   }
   if (cyclic) return false;
-  std::sort(moved.begin(), moved.end(), [&](tn_node a, tn_node b) { return nodes_[a].label < nodes_[b].label; });
+  std::sort(moved.begin(), moved.end(),
+            [&](tn_node a, tn_node b) { return nodes_[a].label < nodes_[b].label; });
   for (const tn_node node : moved) move_node(node, nodes_[user].region_id, user);
   return true;
 }

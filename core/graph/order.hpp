@@ -6,8 +6,8 @@
 
 namespace tenon {
 
-// The node of `region` to which a use of one of its values belongs: the user itself, or the owner of the region the user
-// is in. TN_NONE: the use is an output of `region`.
+// The node of `region` to which a use of one of its values belongs: the user itself, or the owner of the
+// region the user is in. TN_NONE: the use is an output of `region`.
 inline tn_node user_within(const Graph& graph, tn_region region, const tn_use& use) {
   if (use.region == region) return use.node;
   return graph.owner_within(region, use.region);

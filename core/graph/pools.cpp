@@ -12,12 +12,14 @@ uint32_t Graph::intern_type(const tn_type& type) {
   if (type.kind == TN_KIND_NONE) return 0;
   const int32_t rank = type.rank < 0 ? -1 : type.rank;
   const size_t dim_bytes = rank > 0 ? static_cast<size_t>(rank) * sizeof(tn_dim) : 0;
-  uint64_t hash = mix_hash(mix_hash(type.kind, type.dtype), mix_hash(static_cast<uint64_t>(rank), type.encoding));
+  uint64_t hash =
+      mix_hash(mix_hash(type.kind, type.dtype), mix_hash(static_cast<uint64_t>(rank), type.encoding));
   if (dim_bytes != 0) hash = hash_bytes(type.dims, dim_bytes, hash);
   const auto [first, last] = type_index_.equal_range(hash);
   for (auto at = first; at != last; ++at) {
     const tn_type& known = types_[at->second];
-    if (known.kind == type.kind && known.dtype == type.dtype && known.rank == rank && known.encoding == type.encoding &&
+    if (known.kind == type.kind && known.dtype == type.dtype && known.rank == rank &&
+        known.encoding == type.encoding &&
         (dim_bytes == 0 || std::memcmp(known.dims, type.dims, dim_bytes) == 0))
       return at->second;
   }
@@ -35,7 +37,8 @@ uint32_t Graph::intern_elements(const tn_dim* elements, uint32_t count) {
   const auto [first, last] = element_index_.equal_range(hash);
   for (auto at = first; at != last; ++at) {
     const auto& [known, known_count] = elements_[at->second];
-    if (known_count == count && (count == 0 || std::memcmp(known, elements, count * sizeof(tn_dim)) == 0)) return at->second;
+    if (known_count == count && (count == 0 || std::memcmp(known, elements, count * sizeof(tn_dim)) == 0))
+      return at->second;
   }
   auto* const kept = immutable_.allocate_array<tn_dim>(std::max(1u, count));
   std::copy_n(elements, count, kept);
@@ -44,7 +47,9 @@ uint32_t Graph::intern_elements(const tn_dim* elements, uint32_t count) {
   return elements_.size() - 1;
 }
 
-bool Graph::known_elements(tn_value id, const tn_dim** elements, uint32_t* count) { return find_elements(id, elements, count); }
+bool Graph::known_elements(tn_value id, const tn_dim** elements, uint32_t* count) {
+  return find_elements(id, elements, count);
+}
 
 // --- attributes
 
@@ -54,7 +59,8 @@ uint64_t hash_tensor(const tn_tensor& tensor, uint64_t hash) {
   hash = hash_bytes(tensor.dims, static_cast<uint64_t>(std::max(tensor.rank, 0)) * 8, hash);
   if (tensor.dtype != TN_STRING) return hash_bytes(tensor.data, tensor.bytes, hash);
   const auto* const texts = static_cast<const tn_str*>(tensor.data);
-  for (uint64_t i = 0; i < tensor.bytes / sizeof(tn_str); ++i) hash = hash_bytes(texts[i].data, texts[i].size, hash);
+  for (uint64_t i = 0; i < tensor.bytes / sizeof(tn_str); ++i)
+    hash = hash_bytes(texts[i].data, texts[i].size, hash);
   return hash;
 }
 
@@ -72,42 +78,57 @@ bool same_tensor(const tn_tensor& a, const tn_tensor& b) {
 uint64_t hash_attr(const tn_attr& attr, uint64_t hash) {
   hash = mix_hash(hash, (uint64_t(attr.name) << 32) | attr.kind);
   switch (attr.kind) {
-    case TN_ATTR_INT: return mix_hash(hash, static_cast<uint64_t>(attr.u.i));
-    case TN_ATTR_FLOAT: return hash_bytes(&attr.u.f, sizeof attr.u.f, hash);
-    case TN_ATTR_STRING: return hash_bytes(attr.u.s.data, attr.u.s.size, hash);
-    case TN_ATTR_INTS: return hash_bytes(attr.u.ints, attr.count * 8, hash);
-    case TN_ATTR_FLOATS: return hash_bytes(attr.u.floats, attr.count * 8, hash);
+    case TN_ATTR_INT:
+      return mix_hash(hash, static_cast<uint64_t>(attr.u.i));
+    case TN_ATTR_FLOAT:
+      return hash_bytes(&attr.u.f, sizeof attr.u.f, hash);
+    case TN_ATTR_STRING:
+      return hash_bytes(attr.u.s.data, attr.u.s.size, hash);
+    case TN_ATTR_INTS:
+      return hash_bytes(attr.u.ints, attr.count * 8, hash);
+    case TN_ATTR_FLOATS:
+      return hash_bytes(attr.u.floats, attr.count * 8, hash);
     case TN_ATTR_STRINGS:
-      for (uint64_t i = 0; i < attr.count; ++i) hash = hash_bytes(attr.u.strings[i].data, attr.u.strings[i].size, hash);
+      for (uint64_t i = 0; i < attr.count; ++i)
+        hash = hash_bytes(attr.u.strings[i].data, attr.u.strings[i].size, hash);
       return mix_hash(hash, attr.count);
-    case TN_ATTR_TENSOR: return hash_tensor(*attr.u.tensor, hash);
+    case TN_ATTR_TENSOR:
+      return hash_tensor(*attr.u.tensor, hash);
     case TN_ATTR_TYPE:
       hash = mix_hash(hash, (uint64_t(attr.u.type->kind) << 32) | attr.u.type->dtype);
       return hash_bytes(attr.u.type->dims, static_cast<uint64_t>(std::max(attr.u.type->rank, 0)) * 8, hash);
-    default: return hash;
+    default:
+      return hash;
   }
 }
 
 bool same_attr(const tn_attr& a, const tn_attr& b) {
   if (a.name != b.name || a.kind != b.kind) return false;
   switch (a.kind) {
-    case TN_ATTR_INT: return a.u.i == b.u.i;
-    case TN_ATTR_FLOAT: return std::memcmp(&a.u.f, &b.u.f, sizeof a.u.f) == 0;
-    case TN_ATTR_STRING: return view(a.u.s) == view(b.u.s);
-    case TN_ATTR_INTS: return a.count == b.count && (a.count == 0 || std::memcmp(a.u.ints, b.u.ints, a.count * 8) == 0);
-    case TN_ATTR_FLOATS: return a.count == b.count && (a.count == 0 || std::memcmp(a.u.floats, b.u.floats, a.count * 8) == 0);
+    case TN_ATTR_INT:
+      return a.u.i == b.u.i;
+    case TN_ATTR_FLOAT:
+      return std::memcmp(&a.u.f, &b.u.f, sizeof a.u.f) == 0;
+    case TN_ATTR_STRING:
+      return view(a.u.s) == view(b.u.s);
+    case TN_ATTR_INTS:
+      return a.count == b.count && (a.count == 0 || std::memcmp(a.u.ints, b.u.ints, a.count * 8) == 0);
+    case TN_ATTR_FLOATS:
+      return a.count == b.count && (a.count == 0 || std::memcmp(a.u.floats, b.u.floats, a.count * 8) == 0);
     case TN_ATTR_STRINGS:
       if (a.count != b.count) return false;
       for (uint64_t i = 0; i < a.count; ++i)
         if (view(a.u.strings[i]) != view(b.u.strings[i])) return false;
       return true;
-    case TN_ATTR_TENSOR: return same_tensor(*a.u.tensor, *b.u.tensor);
+    case TN_ATTR_TENSOR:
+      return same_tensor(*a.u.tensor, *b.u.tensor);
     case TN_ATTR_TYPE: {
       const tn_type &x = *a.u.type, &y = *b.u.type;
       return x.kind == y.kind && x.dtype == y.dtype && x.rank == y.rank && x.encoding == y.encoding &&
              (x.rank <= 0 || std::memcmp(x.dims, y.dims, static_cast<size_t>(x.rank) * 8) == 0);
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -126,9 +147,15 @@ const T* kept_array(Arena& arena, const T* from, uint64_t count) {
 void Graph::copy_attr(const tn_attr& from, tn_attr& to) {
   to = from;
   switch (from.kind) {
-    case TN_ATTR_STRING: to.u.s = kept_text(immutable_, from.u.s); break;
-    case TN_ATTR_INTS: to.u.ints = kept_array(immutable_, from.u.ints, from.count); break;
-    case TN_ATTR_FLOATS: to.u.floats = kept_array(immutable_, from.u.floats, from.count); break;
+    case TN_ATTR_STRING:
+      to.u.s = kept_text(immutable_, from.u.s);
+      break;
+    case TN_ATTR_INTS:
+      to.u.ints = kept_array(immutable_, from.u.ints, from.count);
+      break;
+    case TN_ATTR_FLOATS:
+      to.u.floats = kept_array(immutable_, from.u.floats, from.count);
+      break;
     case TN_ATTR_STRINGS: {
       auto* const texts = immutable_.allocate_array<tn_str>(std::max<uint64_t>(1, from.count));
       for (uint64_t i = 0; i < from.count; ++i) texts[i] = kept_text(immutable_, from.u.strings[i]);
@@ -138,11 +165,13 @@ void Graph::copy_attr(const tn_attr& from, tn_attr& to) {
     case TN_ATTR_TENSOR: {
       auto* const tensor = immutable_.allocate_array<tn_tensor>(1);
       *tensor = *from.u.tensor;
-      tensor->dims = kept_array(immutable_, from.u.tensor->dims, static_cast<uint64_t>(std::max(from.u.tensor->rank, 0)));
+      tensor->dims = kept_array(immutable_, from.u.tensor->dims,
+                                static_cast<uint64_t>(std::max(from.u.tensor->rank, 0)));
       auto* const bytes = static_cast<char*>(immutable_.allocate(std::max<uint64_t>(1, tensor->bytes), 64));
       if (tensor->dtype == TN_STRING) {
         const auto* const texts = static_cast<const tn_str*>(from.u.tensor->data);
-        for (uint64_t i = 0; i < tensor->bytes / sizeof(tn_str); ++i) reinterpret_cast<tn_str*>(bytes)[i] = kept_text(immutable_, texts[i]);
+        for (uint64_t i = 0; i < tensor->bytes / sizeof(tn_str); ++i)
+          reinterpret_cast<tn_str*>(bytes)[i] = kept_text(immutable_, texts[i]);
       } else if (tensor->bytes != 0) {
         std::memcpy(bytes, from.u.tensor->data, tensor->bytes);
       }
@@ -153,11 +182,13 @@ void Graph::copy_attr(const tn_attr& from, tn_attr& to) {
     case TN_ATTR_TYPE: {
       auto* const type = immutable_.allocate_array<tn_type>(1);
       *type = *from.u.type;
-      type->dims = kept_array(immutable_, from.u.type->dims, static_cast<uint64_t>(std::max(from.u.type->rank, 0)));
+      type->dims =
+          kept_array(immutable_, from.u.type->dims, static_cast<uint64_t>(std::max(from.u.type->rank, 0)));
       to.u.type = type;
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 

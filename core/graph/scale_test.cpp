@@ -26,7 +26,8 @@ std::unique_ptr<Graph> chain(uint32_t count) {
 }
 }  // namespace
 
-TEST_CASE("A chain of a million nodes is built, inferred, copied, rewritten and destroyed without recursion") {
+TEST_CASE(
+    "A chain of a million nodes is built, inferred, copied, rewritten and destroyed without recursion") {
   const auto graph = chain(1000000);
   CHECK(graph->live_node_count() == 1000000);
   CHECK(graph->memory_bytes() / 1000000 < 320);

@@ -66,8 +66,10 @@ UseList& UseList::operator=(UseList&& other) noexcept {
   if (capacity_ != 0) delete[] heap_;
   size_ = other.size_;
   capacity_ = other.capacity_;
-  if (capacity_ != 0) heap_ = other.heap_;
-  else inline_ = other.inline_;
+  if (capacity_ != 0)
+    heap_ = other.heap_;
+  else
+    inline_ = other.inline_;
   other.size_ = 0;
   other.capacity_ = 0;
   return *this;

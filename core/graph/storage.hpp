@@ -30,7 +30,8 @@ class ChunkedVector {
   T& operator[](uint32_t i) { return chunks_[i >> ChunkBits][i & mask]; }
   const T& operator[](uint32_t i) const { return chunks_[i >> ChunkBits][i & mask]; }
   T& push_back(T value) {
-    if ((size_ >> ChunkBits) == chunks_.size()) chunks_.push_back(std::make_unique<T[]>(size_t(1) << ChunkBits));
+    if ((size_ >> ChunkBits) == chunks_.size())
+      chunks_.push_back(std::make_unique<T[]>(size_t(1) << ChunkBits));
     T& place = (*this)[size_];
     place = std::move(value);
     ++size_;
@@ -48,8 +49,8 @@ class ChunkedVector {
   uint32_t size_ = 0;
 };
 
-// Bump allocation; everything goes at once. Blocks are shared with copies of the graph, so what is written once and
-// never changed (attributes, texts) need not be copied.
+// Bump allocation; everything goes at once. Blocks are shared with copies of the graph, so what is written
+// once and never changed (attributes, texts) need not be copied.
 class Arena {
  public:
   void* allocate(size_t bytes, size_t alignment);
@@ -70,7 +71,8 @@ class Arena {
   uint64_t memory_bytes_ = 0;
 };
 
-// The uses of one value. Removal moves the last use into the hole; the caller updates that use's back-pointer.
+// The uses of one value. Removal moves the last use into the hole; the caller updates that use's
+// back-pointer.
 class UseList {
  public:
   UseList() = default;
@@ -112,7 +114,7 @@ class NamePool {
     uint32_t hash = 0;
     tn_value first_value = TN_NONE;  // head of a chain through the values
     tn_node node = TN_NONE;
-    uint32_t next_suffix = 0;        // where the search for a free "name_N" goes on
+    uint32_t next_suffix = 0;  // where the search for a free "name_N" goes on
   };
   uint32_t add(std::string_view text);
   uint32_t find(std::string_view text) const;  // TN_NONE: never seen

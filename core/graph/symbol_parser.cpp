@@ -37,9 +37,12 @@ class SymbolParser {
     tn_dim value = product(nesting);
     if (negative) value = table_.combine(TN_DIM_SUB, 0, value);
     while (!failed_) {
-      if (take('+')) value = table_.combine(TN_DIM_ADD, value, product(nesting));
-      else if (take('-')) value = table_.combine(TN_DIM_SUB, value, product(nesting));
-      else break;
+      if (take('+'))
+        value = table_.combine(TN_DIM_ADD, value, product(nesting));
+      else if (take('-'))
+        value = table_.combine(TN_DIM_SUB, value, product(nesting));
+      else
+        break;
     }
     return value;
   }
@@ -82,7 +85,9 @@ class SymbolParser {
   tn_dim digits() {
     int64_t value = 0;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-      if (__builtin_mul_overflow(value, int64_t(10), &value) || __builtin_add_overflow(value, int64_t(text_[at_] - '0'), &value)) return fail();
+      if (__builtin_mul_overflow(value, int64_t(10), &value) ||
+          __builtin_add_overflow(value, int64_t(text_[at_] - '0'), &value))
+        return fail();
       ++at_;
     }
     return value;
@@ -101,7 +106,8 @@ class SymbolParser {
   }
 
   static bool is_name_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '#';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '#';
   }
 
   SymbolTable& table_;

@@ -40,9 +40,10 @@ int64_t bound_multiply(int64_t a, int64_t b) {
   return saturating_multiply(a, b);
 }
 Interval times(const Interval& a, const Interval& b) {
-  const int64_t corners[] = {bound_multiply(a.lo, b.lo), bound_multiply(a.lo, b.hi), bound_multiply(a.hi, b.lo),
-                             bound_multiply(a.hi, b.hi)};
-  return {*std::min_element(std::begin(corners), std::end(corners)), *std::max_element(std::begin(corners), std::end(corners))};
+  const int64_t corners[] = {bound_multiply(a.lo, b.lo), bound_multiply(a.lo, b.hi),
+                             bound_multiply(a.hi, b.lo), bound_multiply(a.hi, b.hi)};
+  return {*std::min_element(std::begin(corners), std::end(corners)),
+          *std::max_element(std::begin(corners), std::end(corners))};
 }
 
 namespace {
@@ -63,7 +64,8 @@ Sum add(const Sum& a, const Sum& b, int64_t scale_b) {
       sum.push_back({saturating_multiply(scale_b, b[j].coefficient), b[j].factors});
       ++j;
     } else {
-      const int64_t coefficient = saturating_add(a[i].coefficient, saturating_multiply(scale_b, b[j].coefficient));
+      const int64_t coefficient =
+          saturating_add(a[i].coefficient, saturating_multiply(scale_b, b[j].coefficient));
       if (coefficient != 0) sum.push_back({coefficient, a[i].factors});
       ++i;
       ++j;
@@ -79,14 +81,18 @@ Sum multiply(const Sum& a, const Sum& b) {
     for (const Term& right : b) {
       Term term{saturating_multiply(left.coefficient, right.coefficient), {}};
       term.factors.resize(left.factors.size() + right.factors.size());
-      std::merge(left.factors.begin(), left.factors.end(), right.factors.begin(), right.factors.end(), term.factors.begin());
+      std::merge(left.factors.begin(), left.factors.end(), right.factors.begin(), right.factors.end(),
+                 term.factors.begin());
       terms.push_back(std::move(term));
     }
-  std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) { return comes_first(x.factors, y.factors); });
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& x, const Term& y) { return comes_first(x.factors, y.factors); });
   Sum sum;
   for (Term& term : terms) {
-    if (!sum.empty() && sum.back().factors == term.factors) sum.back().coefficient = saturating_add(sum.back().coefficient, term.coefficient);
-    else sum.push_back(std::move(term));
+    if (!sum.empty() && sum.back().factors == term.factors)
+      sum.back().coefficient = saturating_add(sum.back().coefficient, term.coefficient);
+    else
+      sum.push_back(std::move(term));
     if (sum.back().coefficient == 0) sum.pop_back();
   }
   return sum;
@@ -115,9 +121,11 @@ bool divides(const Sum& divisor, const Sum& dividend, Sum* quotient) {
     if (lead.coefficient == 0 || lead.coefficient == -1 || first.coefficient % lead.coefficient != 0) {
       if (lead.coefficient != -1 || first.coefficient == INT64_MIN) return false;
     }
-    if (!std::includes(first.factors.begin(), first.factors.end(), lead.factors.begin(), lead.factors.end())) return false;
+    if (!std::includes(first.factors.begin(), first.factors.end(), lead.factors.begin(), lead.factors.end()))
+      return false;
     Term term{first.coefficient / lead.coefficient, {}};
-    std::set_difference(first.factors.begin(), first.factors.end(), lead.factors.begin(), lead.factors.end(), std::back_inserter(term.factors));
+    std::set_difference(first.factors.begin(), first.factors.end(), lead.factors.begin(), lead.factors.end(),
+                        std::back_inserter(term.factors));
     const Sum one{term};
     Sum next = add(rest, multiply(divisor, one), -1);
     if (!next.empty() && !comes_first(first.factors, next[0].factors)) return false;  // no progress

@@ -10,7 +10,8 @@ struct Term {
   std::vector<uint32_t> factors;  // ascending, repeated for powers; none: the constant
   bool operator==(const Term&) const = default;
 };
-using Sum = std::vector<Term>;  // ordered by degree and factors, the constant last, no zero coefficients; empty: zero
+using Sum =
+    std::vector<Term>;  // ordered by degree and factors, the constant last, no zero coefficients; empty: zero
 
 int64_t saturating_add(int64_t a, int64_t b);
 int64_t saturating_multiply(int64_t a, int64_t b);

@@ -13,12 +13,15 @@ namespace tenon {
 using namespace sums;
 
 namespace {
-// Beyond these an expression becomes a fresh symbol: models do not write such, and what is bounded may recurse.
+// Beyond these an expression becomes a fresh symbol: models do not write such, and what is bounded may
+// recurse.
 constexpr size_t max_terms = 64, max_factors = 12;
 constexpr uint32_t max_depth = 48;
 constexpr size_t max_text_bytes = 4096;
 
-void append_int(std::string& key, uint64_t value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); }
+void append_int(std::string& key, uint64_t value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
 }  // namespace
 
 bool SymbolTable::is_known_handle(tn_dim dim) const {
@@ -60,7 +63,8 @@ tn_dim SymbolTable::number(int64_t value) {
 std::optional<int64_t> SymbolTable::as_number(tn_dim dim) const {
   if (dim >= 0) return dim;
   int64_t value = 0;
-  if (is_known_handle(dim) && sum_number(expressions_[static_cast<size_t>(-(dim + 1))].sum, &value)) return value;
+  if (is_known_handle(dim) && sum_number(expressions_[static_cast<size_t>(-(dim + 1))].sum, &value))
+    return value;
   return std::nullopt;
 }
 
@@ -128,7 +132,8 @@ std::vector<std::string> SymbolTable::symbols_of(tn_dim dim) const {
 std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> SymbolTable::bounded_symbols() const {
   std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> found;
   for (const Atom& atom : atoms_)
-    if (atom.kind == AtomKind::symbol && (atom.lo != 0 || atom.hi != TN_DIM_MAX)) found.emplace_back(atom.name, std::pair(atom.lo, atom.hi));
+    if (atom.kind == AtomKind::symbol && (atom.lo != 0 || atom.hi != TN_DIM_MAX))
+      found.emplace_back(atom.name, std::pair(atom.lo, atom.hi));
   return found;
 }
 
@@ -143,7 +148,8 @@ void SymbolTable::range_of(const Sum& sum, int64_t* lo, int64_t* hi) const {
   int64_t low = 0, high = 0;
   for (const Term& term : sum) {
     Interval product{term.coefficient, term.coefficient};
-    for (const uint32_t factor : term.factors) product = times(product, {atoms_[factor].lo, atoms_[factor].hi});
+    for (const uint32_t factor : term.factors)
+      product = times(product, {atoms_[factor].lo, atoms_[factor].hi});
     low = bound_add(low, product.lo);
     high = bound_add(high, product.hi);
   }
@@ -176,8 +182,10 @@ tn_truth SymbolTable::compare(tn_dim_relation relation, tn_dim a, tn_dim b) cons
     // 2*N and 2*M + 1 are never equal: the symbolic part is a multiple of the coefficients' divisor.
     int64_t divisor = 0, constant = 0;
     for (const Term& term : difference)
-      if (term.factors.empty()) constant = term.coefficient;
-      else divisor = std::gcd(divisor, term.coefficient);
+      if (term.factors.empty())
+        constant = term.coefficient;
+      else
+        divisor = std::gcd(divisor, term.coefficient);
     if (divisor > 1 && constant % divisor != 0) return TN_NO;
     return TN_UNKNOWN;
   }
@@ -189,19 +197,26 @@ tn_truth SymbolTable::compare(tn_dim_relation relation, tn_dim a, tn_dim b) cons
 
 // Kept by combine's memo, so that one question has one answer.
 tn_dim SymbolTable::unknown(tn_dim_op op, int64_t lo, int64_t hi) {
-  static constexpr const char* hints[] = {"sum", "difference", "product", "quotient", "quotient", "remainder", "min", "max"};
+  static constexpr const char* hints[] = {"sum",      "difference", "product", "quotient",
+                                          "quotient", "remainder",  "min",     "max"};
   return fresh(hints[op], lo, hi);
 }
 
 tn_dim SymbolTable::combine(tn_dim_op op, tn_dim a, tn_dim b) {
-  if (!is_known_handle(a) || !is_known_handle(b) || op < TN_DIM_ADD || op > TN_DIM_MAX_OF) return fresh("invalid", INT64_MIN, TN_DIM_MAX);
+  if (!is_known_handle(a) || !is_known_handle(b) || op < TN_DIM_ADD || op > TN_DIM_MAX_OF)
+    return fresh("invalid", INT64_MIN, TN_DIM_MAX);
   if (a >= 0 && b >= 0) {  // most shapes are numbers: no need of sums
     switch (op) {
-      case TN_DIM_ADD: return saturating_add(a, b);
-      case TN_DIM_SUB: return number(a - b);
-      case TN_DIM_MUL: return saturating_multiply(a, b);
-      case TN_DIM_MIN: return std::min(a, b);
-      case TN_DIM_MAX_OF: return std::max(a, b);
+      case TN_DIM_ADD:
+        return saturating_add(a, b);
+      case TN_DIM_SUB:
+        return number(a - b);
+      case TN_DIM_MUL:
+        return saturating_multiply(a, b);
+      case TN_DIM_MIN:
+        return std::min(a, b);
+      case TN_DIM_MAX_OF:
+        return std::max(a, b);
       default:
         if (b == 0) break;
         return op == TN_DIM_FLOORDIV ? a / b : op == TN_DIM_MOD ? a % b : a / b + (a % b != 0);
@@ -244,20 +259,26 @@ tn_dim SymbolTable::simplified(tn_dim_op op, tn_dim a, tn_dim b) {
       }
       return intern(multiply(left, right));
     }
-    case TN_DIM_FLOORDIV: return divide(a, b, false);
-    case TN_DIM_MOD: return divide(a, b, true);
+    case TN_DIM_FLOORDIV:
+      return divide(a, b, false);
+    case TN_DIM_MOD:
+      return divide(a, b, true);
     case TN_DIM_CEILDIV: {
       if (sum_number(sum_of(b), &value) && value < 0)
-        return combine(TN_DIM_SUB, 0, combine(TN_DIM_FLOORDIV, a, number(value == INT64_MIN ? INT64_MAX : -value)));
+        return combine(TN_DIM_SUB, 0,
+                       combine(TN_DIM_FLOORDIV, a, number(value == INT64_MIN ? INT64_MAX : -value)));
       Sum quotient;
       if (divides(sum_of(b), sum_of(a), &quotient)) return intern(std::move(quotient));
       int64_t lo = 0, hi = 0;
       range(b, &lo, &hi);
-      if (lo < 1) return divide(a, b, false);  // an unknown of its own: floor and ceiling differ only where known
+      if (lo < 1)
+        return divide(a, b, false);  // an unknown of its own: floor and ceiling differ only where known
       return divide(combine(TN_DIM_ADD, a, combine(TN_DIM_SUB, b, 1)), b, false);
     }
-    case TN_DIM_MIN: return extreme(false, a, b);
-    case TN_DIM_MAX_OF: return extreme(true, a, b);
+    case TN_DIM_MIN:
+      return extreme(false, a, b);
+    case TN_DIM_MAX_OF:
+      return extreme(true, a, b);
   }
   return unknown(op, INT64_MIN, TN_DIM_MAX);
 }
@@ -325,7 +346,8 @@ tn_dim SymbolTable::divide_by_number(const Sum& a, int64_t b, bool remainder) {
     range_of(a, &lo, &hi);
     const tn_dim whole = intern(a);
     return remainder ? operation(AtomKind::mod, whole, number(b), b + 1, 0)
-                     : operation(AtomKind::floordiv, whole, number(b), hi == TN_DIM_MAX ? INT64_MIN : floor_div(hi, b),
+                     : operation(AtomKind::floordiv, whole, number(b),
+                                 hi == TN_DIM_MAX ? INT64_MIN : floor_div(hi, b),
                                  lo == INT64_MIN ? TN_DIM_MAX : floor_div(lo, b));
   }
   int64_t lo = 0, hi = 0;
@@ -336,8 +358,10 @@ tn_dim SymbolTable::divide_by_number(const Sum& a, int64_t b, bool remainder) {
   // floor((g*X + c) / (g*n)) = floor((X + floor(c/g)) / n).
   int64_t divisor = b, constant = 0;
   for (const Term& term : rest)
-    if (term.factors.empty()) constant = term.coefficient;
-    else divisor = std::gcd(divisor, term.coefficient);
+    if (term.factors.empty())
+      constant = term.coefficient;
+    else
+      divisor = std::gcd(divisor, term.coefficient);
   if (divisor > 1) {
     Sum smaller;
     for (const Term& term : rest)
@@ -349,7 +373,8 @@ tn_dim SymbolTable::divide_by_number(const Sum& a, int64_t b, bool remainder) {
     return intern(add(result, sum_of(constant % divisor), 1));
   }
 
-  // One factor alone, perhaps with a constant: floor(floor(x/m) + k)/n) = floor((x + k*m) / (m*n)), and (x mod m) mod n.
+  // One factor alone, perhaps with a constant: floor(floor(x/m) + k)/n) = floor((x + k*m) / (m*n)), and (x
+  // mod m) mod n.
   const size_t symbolic = rest.size() - (constant != 0 ? 1 : 0);
   if (symbolic == 1 && rest[0].coefficient == 1 && rest[0].factors.size() == 1) {
     const Atom atom = atoms_[rest[0].factors[0]];
@@ -387,8 +412,10 @@ tn_dim SymbolTable::divide_by_symbol(const Sum& a, tn_dim b, bool remainder) {
   if (divisor.size() == 1) {
     for (const Term& term : a) {
       Sum part;
-      if (divides(divisor, {term}, &part)) quotient = add(quotient, part, 1);
-      else rest.push_back(term);
+      if (divides(divisor, {term}, &part))
+        quotient = add(quotient, part, 1);
+      else
+        rest.push_back(term);
     }
   } else {
     rest = a;
@@ -407,8 +434,13 @@ tn_dim SymbolTable::divide_by_symbol(const Sum& a, tn_dim b, bool remainder) {
     const int64_t largest = divisor_hi == TN_DIM_MAX ? TN_DIM_MAX : divisor_hi - 1;
     return operation(AtomKind::mod, numerator, b, 0, lo >= 0 ? std::min(largest, hi) : largest);
   }
-  const int64_t low = lo == INT64_MIN ? lo : lo >= 0 ? (divisor_hi == TN_DIM_MAX ? 0 : lo / divisor_hi) : floor_div(lo, divisor_lo);
-  const int64_t high = hi == TN_DIM_MAX ? hi : hi >= 0 ? hi / divisor_lo : divisor_hi == TN_DIM_MAX ? -1 : floor_div(hi, divisor_hi);
+  const int64_t low = lo == INT64_MIN ? lo
+                      : lo >= 0       ? (divisor_hi == TN_DIM_MAX ? 0 : lo / divisor_hi)
+                                      : floor_div(lo, divisor_lo);
+  const int64_t high = hi == TN_DIM_MAX           ? hi
+                       : hi >= 0                  ? hi / divisor_lo
+                       : divisor_hi == TN_DIM_MAX ? -1
+                                                  : floor_div(hi, divisor_hi);
   const tn_dim atom = operation(AtomKind::floordiv, numerator, b, low, high);
   return intern(add(quotient, sum_of(atom), 1));
 }
@@ -418,7 +450,8 @@ bool is_plain_symbol_name(std::string_view name) {
   if (name.empty() || name == "floordiv" || name == "mod" || name == "min" || name == "max") return false;
   if (name[0] >= '0' && name[0] <= '9') return false;
   return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '#';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '#';
   });
 }
 }  // namespace
@@ -454,12 +487,16 @@ void SymbolTable::append_text(const Sum& sum, std::string& out) const {
       return;
     }
     const bool negative = term.coefficient < 0;
-    if (first) out += negative ? "-" : "";
-    else out += negative ? " - " : " + ";
+    if (first)
+      out += negative ? "-" : "";
+    else
+      out += negative ? " - " : " + ";
     first = false;
     const std::string digits = std::to_string(term.coefficient).substr(negative ? 1 : 0);
-    if (term.factors.empty()) out += digits;
-    else if (digits != "1") out += digits + "*";
+    if (term.factors.empty())
+      out += digits;
+    else if (digits != "1")
+      out += digits + "*";
     for (size_t i = 0; i < term.factors.size(); ++i) {
       if (i != 0) out += '*';
       append_atom_text(atoms_[term.factors[i]], out);
@@ -513,9 +550,14 @@ std::optional<int64_t> SymbolTable::evaluate_atom(uint32_t id, const Lookup& loo
         case AtomKind::mod:
           if (*b != 0) result = floor_mod(*a, *b);
           break;
-        case AtomKind::min: result = std::min(*a, *b); break;
-        case AtomKind::max: result = std::max(*a, *b); break;
-        case AtomKind::symbol: break;
+        case AtomKind::min:
+          result = std::min(*a, *b);
+          break;
+        case AtomKind::max:
+          result = std::max(*a, *b);
+          break;
+        case AtomKind::symbol:
+          break;
       }
     }
   }

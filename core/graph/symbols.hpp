@@ -1,12 +1,13 @@
 // Arithmetic on dimensions that may be unknown.
 //
-// Semantics. An expression is a sum of products with integer coefficients, kept in one canonical order, so that equal
-// sums get equal handles. Factors are symbols (named by the model, or fresh) and opaque operations (floordiv, mod,
-// min, max) whose operands are canonical too. Division rounds down and mod takes the divisor's sign; ceildiv(a, b) is
-// floordiv(a + b - 1, b). Numbers saturate at the ends of int64. A quotient that is exact by form, (a*b)//b, is a, also
-// where b might be 0: there it has no value that could differ. Any other division by what may be 0 is a fresh symbol.
-// Ranges follow from intervals; comparisons answer from the range of the difference, and "unknown" otherwise.
-// Deterministic: the same calls give the same handles. Copies are independent. [main]
+// Semantics. An expression is a sum of products with integer coefficients, kept in one canonical order, so
+// that equal sums get equal handles. Factors are symbols (named by the model, or fresh) and opaque operations
+// (floordiv, mod, min, max) whose operands are canonical too. Division rounds down and mod takes the
+// divisor's sign; ceildiv(a, b) is floordiv(a + b - 1, b). Numbers saturate at the ends of int64. A quotient
+// that is exact by form, (a*b)//b, is a, also where b might be 0: there it has no value that could differ.
+// Any other division by what may be 0 is a fresh symbol. Ranges follow from intervals; comparisons answer
+// from the range of the difference, and "unknown" otherwise. Deterministic: the same calls give the same
+// handles. Copies are independent. [main]
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -42,10 +43,10 @@ class SymbolTable {
   void set_range(tn_dim symbol, int64_t lo, int64_t hi);  // of a plain symbol; nothing else is updated
   // Plain symbols whose range is not [0, TN_DIM_MAX], in the order they were made.
   std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> bounded_symbols() const;
-  bool is_known_handle(tn_dim dim) const;                 // a number, or a handle this table gave out
+  bool is_known_handle(tn_dim dim) const;  // a number, or a handle this table gave out
 
-  // The number that `dim` is once every symbol it depends on is known. Empty: some symbol is not known, or a division
-  // by zero.
+  // The number that `dim` is once every symbol it depends on is known. Empty: some symbol is not known, or a
+  // division by zero.
   using Lookup = std::function<std::optional<int64_t>(std::string_view symbol)>;
   std::optional<int64_t> evaluate(tn_dim dim, const Lookup& lookup) const;
 
@@ -87,9 +88,9 @@ class SymbolTable {
 
   std::vector<Expression> expressions_;  // handle -1 - i
   std::vector<Atom> atoms_;
-  std::unordered_map<std::string, tn_dim> by_key_;        // canonical form -> handle
-  std::unordered_map<std::string, uint32_t> by_name_;     // symbol -> atom
-  std::unordered_map<std::string, tn_dim> operations_;    // memo of combine
+  std::unordered_map<std::string, tn_dim> by_key_;      // canonical form -> handle
+  std::unordered_map<std::string, uint32_t> by_name_;   // symbol -> atom
+  std::unordered_map<std::string, tn_dim> operations_;  // memo of combine
   std::unordered_map<std::string, uint32_t> hint_count_;
 };
 

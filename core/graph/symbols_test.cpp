@@ -58,7 +58,8 @@ TEST_CASE("Expressions are simplified to one canonical text") {
 
 TEST_CASE("What is malformed is not parsed") {
   SymbolTable table;
-  for (const char* text : {"", "N +", "(N", "floordiv(N)", "N M", "99999999999999999999", "'N"}) CHECK_FALSE(table.parse(text));
+  for (const char* text : {"", "N +", "(N", "floordiv(N)", "N M", "99999999999999999999", "'N"})
+    CHECK_FALSE(table.parse(text));
   CHECK_FALSE(table.parse(std::string(100000, '(')));
 }
 
@@ -74,7 +75,8 @@ TEST_CASE("Comparisons know what ranges tell") {
   CHECK(table.compare(TN_DIM_LE, k, 5) == TN_YES);
   CHECK(table.compare(TN_DIM_LT, k, 1) == TN_NO);
   CHECK(table.compare(TN_DIM_EQ, k, 6) == TN_NO);
-  CHECK(table.compare(TN_DIM_EQ, table.combine(TN_DIM_MUL, n, 2), table.combine(TN_DIM_ADD, table.combine(TN_DIM_MUL, m, 2), 1)) == TN_NO);
+  CHECK(table.compare(TN_DIM_EQ, table.combine(TN_DIM_MUL, n, 2),
+                      table.combine(TN_DIM_ADD, table.combine(TN_DIM_MUL, m, 2), 1)) == TN_NO);
   CHECK(table.compare(TN_DIM_LE, table.combine(TN_DIM_MOD, n, 4), 3) == TN_YES);
   int64_t lo = 0, hi = 0;
   table.range(table.combine(TN_DIM_MUL, k, 3), &lo, &hi);
@@ -110,7 +112,9 @@ TEST_CASE("Expressions are evaluated once symbols are known") {
 TEST_CASE("Nesting is bounded: deep chains end in fresh symbols, and nothing recurses far") {
   SymbolTable table;
   tn_dim dim = table.named("N");
-  for (int i = 0; i < 5000; ++i) dim = table.combine(TN_DIM_MAX_OF, table.combine(TN_DIM_FLOORDIV, table.combine(TN_DIM_ADD, dim, 3), 7), table.named("M" + std::to_string(i % 3)));
+  for (int i = 0; i < 5000; ++i)
+    dim = table.combine(TN_DIM_MAX_OF, table.combine(TN_DIM_FLOORDIV, table.combine(TN_DIM_ADD, dim, 3), 7),
+                        table.named("M" + std::to_string(i % 3)));
   CHECK(table.text(dim).size() < 100000);
   CHECK_FALSE(table.evaluate(dim, [](std::string_view) { return std::optional<int64_t>(); }));
 }

@@ -70,7 +70,8 @@ inline tn_status infer_nonzero(void*, const tn_infer_api* api, tn_infer* infer) 
 inline tn_status infer_if(void*, const tn_infer_api* api, tn_infer* infer) {
   const tn_type* outputs = nullptr;
   uint32_t count = 0;
-  if (tn_status status = api->infer_region(infer, 0, nullptr, 0, &outputs, &count); status != TN_OK) return status;
+  if (tn_status status = api->infer_region(infer, 0, nullptr, 0, &outputs, &count); status != TN_OK)
+    return status;
   for (uint32_t i = 0; i < count; ++i) api->set_output(infer, i, &outputs[i]);
   return TN_OK;
 }
@@ -86,7 +87,8 @@ class FakeOps final : public OpRegistry {
     static const tn_param_def out[] = {{str("Y"), str("T"), 0, 0}};
     static const tn_param_def int_out[] = {{str("Y"), str("int64"), 0, 0}};
     static const tn_param_def reshape_in[] = {{str("X"), str("T"), 0, 0}, {str("shape"), str("int64"), 0, 0}};
-    static const tn_param_def many_out[] = {{str("Y"), str("V"), TN_PARAM_VARIADIC | TN_PARAM_HETEROGENEOUS, 0}};
+    static const tn_param_def many_out[] = {
+        {str("Y"), str("V"), TN_PARAM_VARIADIC | TN_PARAM_HETEROGENEOUS, 0}};
     static const tn_param_def bool_in[] = {{str("cond"), str("bool"), 0, 0}};
     static const tn_attr_def alpha[] = {{str("alpha"), TN_ATTR_FLOAT, 1, 0, 0, 0, 0, {nullptr, 0}, nullptr}};
     add("Relu", one_in, 1, out, 1, float_only, infer_same);
@@ -109,8 +111,9 @@ class FakeOps final : public OpRegistry {
   int32_t domain_version(std::string_view domain) const override { return domain.empty() ? 28 : 0; }
 
  private:
-  void add(const char* name, const tn_param_def* inputs, uint32_t input_count, const tn_param_def* outputs, uint32_t output_count,
-           const tn_type_var* variables, tn_status (*infer)(void*, const tn_infer_api*, tn_infer*)) {
+  void add(const char* name, const tn_param_def* inputs, uint32_t input_count, const tn_param_def* outputs,
+           uint32_t output_count, const tn_type_var* variables,
+           tn_status (*infer)(void*, const tn_infer_api*, tn_infer*)) {
     auto def = std::make_unique<tn_op_def>();
     *def = {};
     def->size = sizeof(tn_op_def);
@@ -144,8 +147,9 @@ struct Editor {
     status = edit_api()->region_input(edit, region, str(name), &type, &value);
     return value;
   }
-  tn_node node(std::string_view op, std::vector<tn_value> inputs, std::vector<std::string> outputs = {}, std::string_view name = {},
-               tn_region region = 0, tn_node before = TN_NONE, std::vector<tn_node> origins = {}, std::vector<tn_attr> attrs = {}) {
+  tn_node node(std::string_view op, std::vector<tn_value> inputs, std::vector<std::string> outputs = {},
+               std::string_view name = {}, tn_region region = 0, tn_node before = TN_NONE,
+               std::vector<tn_node> origins = {}, std::vector<tn_attr> attrs = {}) {
     std::vector<tn_str> names;
     for (const auto& text : outputs) names.push_back(str(text));
     tn_node_desc desc{};
@@ -174,7 +178,8 @@ struct Editor {
     return value;
   }
   tn_status outputs(std::vector<tn_value> values, tn_region region = 0) {
-    return status = edit_api()->region_outputs(edit, region, values.data(), static_cast<uint32_t>(values.size()));
+    return status =
+               edit_api()->region_outputs(edit, region, values.data(), static_cast<uint32_t>(values.size()));
   }
   tn_edit* edit;
   tn_status status = TN_OK;

@@ -19,7 +19,8 @@ std::string encode_base64(const void* data, uint64_t bytes) {
   out.reserve((bytes + 2) / 3 * 4);
   for (uint64_t i = 0; i < bytes; i += 3) {
     const uint64_t left = bytes - i;
-    const uint32_t word = (uint32_t(at[i]) << 16) | (left > 1 ? uint32_t(at[i + 1]) << 8 : 0) | (left > 2 ? at[i + 2] : 0);
+    const uint32_t word =
+        (uint32_t(at[i]) << 16) | (left > 1 ? uint32_t(at[i + 1]) << 8 : 0) | (left > 2 ? at[i + 2] : 0);
     out += alphabet[word >> 18];
     out += alphabet[(word >> 12) & 63];
     out += left > 1 ? alphabet[(word >> 6) & 63] : '=';

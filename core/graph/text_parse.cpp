@@ -1,4 +1,5 @@
-// Reading the text form: a hand-written scanner, a statement at a time; open regions are on an explicit stack.
+// Reading the text form: a hand-written scanner, a statement at a time; open regions are on an explicit
+// stack.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -34,7 +35,9 @@ struct ParsedAttr {
 
 class Parser {
  public:
-  Parser(std::string_view text, const OpRegistry* registry) : in_(text), graph_(std::make_unique<Graph>()) { graph_->set_registry(registry); }
+  Parser(std::string_view text, const OpRegistry* registry) : in_(text), graph_(std::make_unique<Graph>()) {
+    graph_->set_registry(registry);
+  }
 
   std::unique_ptr<Graph> run(Diagnostics& diagnostics) {
     try {
@@ -112,7 +115,8 @@ class Parser {
       in_.expect_word("as");
       open.output_names.push_back(in_.string());
     } else {
-      in_.fail("'" + word + "' begins no statement; expected opset, metadata, symbol, const, input, output or a node");
+      in_.fail("'" + word +
+               "' begins no statement; expected opset, metadata, symbol, const, input, output or a node");
     }
   }
 
@@ -125,15 +129,18 @@ class Parser {
     const std::string name = in_.string();
     in_.expect("{");
     tn_region region = TN_NONE;
-    if (edit_api()->create_region(edit_, open_.back().owner, abi(name), &region) != TN_OK) in_.fail("a region cannot be made here: nested too deep");
+    if (edit_api()->create_region(edit_, open_.back().owner, abi(name), &region) != TN_OK)
+      in_.fail("a region cannot be made here: nested too deep");
     open_.push_back({region, {}, {}, TN_NONE});
   }
 
   void close_region() {
     Open open = std::move(open_.back());
     open_.pop_back();
-    edit_api()->region_outputs(edit_, open.region, open.outputs.data(), static_cast<uint32_t>(open.outputs.size()));
-    for (uint32_t i = 0; i < open.output_names.size(); ++i) edit_api()->region_output_name(edit_, open.region, i, abi(open.output_names[i]));
+    edit_api()->region_outputs(edit_, open.region, open.outputs.data(),
+                               static_cast<uint32_t>(open.outputs.size()));
+    for (uint32_t i = 0; i < open.output_names.size(); ++i)
+      edit_api()->region_output_name(edit_, open.region, i, abi(open.output_names[i]));
   }
 
   void set_main_name() { graph_->set_graph_name(name_); }
@@ -169,7 +176,8 @@ class Parser {
         name.erase(0, colon + 1);
       }
       const auto dtype = dtype_from_name(name);
-      if (!dtype && name != "?") in_.fail("'" + name + "' is no element type; expected float32, int64, string or another");
+      if (!dtype && name != "?")
+        in_.fail("'" + name + "' is no element type; expected float32, int64, string or another");
       if (dtype) result.dtype = *dtype;
     } else if (closing == 0 && in_.peek() != '[') {
       return {TN_KIND_NONE, TN_DTYPE_NONE, -1, 0, nullptr};
@@ -198,7 +206,8 @@ class Parser {
     tn_type declared{TN_KIND_NONE, TN_DTYPE_NONE, -1, 0, nullptr};
     if (in_.take(":")) declared = type(dims);
     tn_value value = TN_NONE;
-    if (edit_api()->region_input(edit_, open_.back().region, abi(name), &declared, &value) != TN_OK) in_.fail_statement("input '" + name + "' is defined twice");
+    if (edit_api()->region_input(edit_, open_.back().region, abi(name), &declared, &value) != TN_OK)
+      in_.fail_statement("input '" + name + "' is defined twice");
     if (in_.take_word("default")) edit_api()->input_default(edit_, value, known_value());
   }
 
@@ -216,12 +225,15 @@ class Parser {
       tensor.dims = dims.data();
       edit_api()->constant_uniform(edit_, abi(name), &tensor, &value);
     } else {
-      if (in_.peek() == '#') in_.fail("the bytes of '" + name + "' were left out of this text, so it cannot be read back; print it with its bytes");
+      if (in_.peek() == '#')
+        in_.fail("the bytes of '" + name +
+                 "' were left out of this text, so it cannot be read back; print it with its bytes");
       const Tensor tensor = contents(declared.dtype, dims);
       const tn_tensor view = tensor.view();
       edit_api()->constant_copy(edit_, abi(name), &view, &value);
     }
-    if (value == TN_NONE) in_.fail_statement("constant '" + name + "' was refused: its type and contents do not fit");
+    if (value == TN_NONE)
+      in_.fail_statement("constant '" + name + "' was refused: its type and contents do not fit");
     if (graph_->name(value) != name) in_.fail_statement("'" + name + "' is defined twice");
   }
 
@@ -248,7 +260,8 @@ class Parser {
     }
     uint64_t count = 0;
     element_count(dims, &count);
-    if (literals.size() != count) in_.fail(fmt::format("{} elements for a shape that has {}", literals.size(), count));
+    if (literals.size() != count)
+      in_.fail(fmt::format("{} elements for a shape that has {}", literals.size(), count));
     Tensor tensor(dtype, dims);
     for (uint64_t i = 0; i < count; ++i) store(tensor, i, literals[i]);
     return tensor;
@@ -261,21 +274,41 @@ class Parser {
   template <class T>
   void put_integer(Tensor& tensor, uint64_t i, const std::string& literal) {
     const int64_t value = to_integer(literal);
-    if (value < int64_t(std::numeric_limits<T>::min()) || value > int64_t(std::numeric_limits<T>::max())) in_.fail(literal + " does not fit the element type");
+    if (value < int64_t(std::numeric_limits<T>::min()) || value > int64_t(std::numeric_limits<T>::max()))
+      in_.fail(literal + " does not fit the element type");
     put(tensor, i, static_cast<T>(value));
   }
   void store(Tensor& tensor, uint64_t i, const std::string& literal) {
     switch (tensor.dtype()) {
-      case TN_FLOAT32: put(tensor, i, std::strtof(literal.c_str(), nullptr)); break;
-      case TN_FLOAT64: put(tensor, i, std::strtod(literal.c_str(), nullptr)); break;
-      case TN_INT64: put_integer<int64_t>(tensor, i, literal); break;
-      case TN_INT32: put_integer<int32_t>(tensor, i, literal); break;
-      case TN_INT16: put_integer<int16_t>(tensor, i, literal); break;
-      case TN_INT8: put_integer<int8_t>(tensor, i, literal); break;
-      case TN_UINT8: put_integer<uint8_t>(tensor, i, literal); break;
-      case TN_BOOL: put<uint8_t>(tensor, i, literal == "true" || literal == "1"); break;
-      case TN_STRING: tensor.set_string(i, literal); break;
-      default: in_.fail("elements of this type are written in base64");
+      case TN_FLOAT32:
+        put(tensor, i, std::strtof(literal.c_str(), nullptr));
+        break;
+      case TN_FLOAT64:
+        put(tensor, i, std::strtod(literal.c_str(), nullptr));
+        break;
+      case TN_INT64:
+        put_integer<int64_t>(tensor, i, literal);
+        break;
+      case TN_INT32:
+        put_integer<int32_t>(tensor, i, literal);
+        break;
+      case TN_INT16:
+        put_integer<int16_t>(tensor, i, literal);
+        break;
+      case TN_INT8:
+        put_integer<int8_t>(tensor, i, literal);
+        break;
+      case TN_UINT8:
+        put_integer<uint8_t>(tensor, i, literal);
+        break;
+      case TN_BOOL:
+        put<uint8_t>(tensor, i, literal == "true" || literal == "1");
+        break;
+      case TN_STRING:
+        tensor.set_string(i, literal);
+        break;
+      default:
+        in_.fail("elements of this type are written in base64");
     }
   }
   int64_t to_integer(const std::string& literal) {
@@ -325,7 +358,9 @@ class Parser {
     }
   }
 
-  static bool is_float_literal(const std::string& literal) { return literal.find_first_of(".ena") != std::string::npos; }
+  static bool is_float_literal(const std::string& literal) {
+    return literal.find_first_of(".ena") != std::string::npos;
+  }
 
   void list(ParsedAttr& parsed, uint32_t kind) {
     in_.expect("[");
@@ -343,16 +378,22 @@ class Parser {
     parsed.attr.kind = kind == 0 ? uint32_t(TN_ATTR_INTS) : kind;
     parsed.attr.count = literals.size();
     for (const auto& literal : literals) {
-      if (kind == TN_ATTR_FLOATS) parsed.floats.push_back(std::strtod(literal.c_str(), nullptr));
-      else if (kind != TN_ATTR_STRINGS) parsed.ints.push_back(to_integer(literal));
+      if (kind == TN_ATTR_FLOATS)
+        parsed.floats.push_back(std::strtod(literal.c_str(), nullptr));
+      else if (kind != TN_ATTR_STRINGS)
+        parsed.ints.push_back(to_integer(literal));
     }
     if (kind == TN_ATTR_STRINGS) parsed.texts = std::move(literals);
     for (const auto& text : parsed.texts) parsed.views.push_back(abi(text));
     static const int64_t none[1] = {};
-    if (parsed.attr.count == 0) parsed.attr.u.ints = none;
-    else if (kind == TN_ATTR_FLOATS) parsed.attr.u.floats = parsed.floats.data();
-    else if (kind == TN_ATTR_STRINGS) parsed.attr.u.strings = parsed.views.data();
-    else parsed.attr.u.ints = parsed.ints.data();
+    if (parsed.attr.count == 0)
+      parsed.attr.u.ints = none;
+    else if (kind == TN_ATTR_FLOATS)
+      parsed.attr.u.floats = parsed.floats.data();
+    else if (kind == TN_ATTR_STRINGS)
+      parsed.attr.u.strings = parsed.views.data();
+    else
+      parsed.attr.u.ints = parsed.ints.data();
   }
 
   void node_statement() {
@@ -417,7 +458,9 @@ class Parser {
     desc.output_count = static_cast<uint32_t>(outputs.size());
     tn_node node = TN_NONE;
     if (edit_api()->create_node(edit_, &desc, &node) != TN_OK)
-      in_.fail_statement("this node was refused: one of its results is already defined (single static assignment), or an operand or attribute is malformed");
+      in_.fail_statement(
+          "this node was refused: one of its results is already defined (single static assignment), or an "
+          "operand or attribute is malformed");
     if (!origins.empty()) graph_->set_origin_names(node, origins);
     for (auto& typed : output_types) {
       typed.value = graph_->node(node).output(typed.value);

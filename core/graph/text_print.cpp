@@ -17,11 +17,14 @@ constexpr uint64_t inline_elements = 16;
 
 bool is_plain_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' || c == '-' || c == ':';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '/' || c == '-' || c == ':';
   });
 }
 
-std::string name_text(std::string_view name) { return is_plain_name(name) ? std::string(name) : quoted(name); }
+std::string name_text(std::string_view name) {
+  return is_plain_name(name) ? std::string(name) : quoted(name);
+}
 
 std::string float_text(double value) {
   if (std::isnan(value)) return "nan";
@@ -52,17 +55,24 @@ std::string element_text(const tn_tensor& tensor, uint64_t i) {
       const double value = element_at<double>(tensor, i);
       return std::isnan(value) ? std::string() : float_text(value);
     }
-    case TN_INT64: return std::to_string(element_at<int64_t>(tensor, i));
-    case TN_INT32: return std::to_string(element_at<int32_t>(tensor, i));
-    case TN_INT16: return std::to_string(element_at<int16_t>(tensor, i));
-    case TN_INT8: return std::to_string(element_at<int8_t>(tensor, i));
-    case TN_UINT8: return std::to_string(element_at<uint8_t>(tensor, i));
+    case TN_INT64:
+      return std::to_string(element_at<int64_t>(tensor, i));
+    case TN_INT32:
+      return std::to_string(element_at<int32_t>(tensor, i));
+    case TN_INT16:
+      return std::to_string(element_at<int16_t>(tensor, i));
+    case TN_INT8:
+      return std::to_string(element_at<int8_t>(tensor, i));
+    case TN_UINT8:
+      return std::to_string(element_at<uint8_t>(tensor, i));
     case TN_BOOL: {
       const uint8_t value = element_at<uint8_t>(tensor, i);
       return value > 1 ? std::string() : value ? "true" : "false";
     }
-    case TN_STRING: return quoted(view(element_at<tn_str>(tensor, i)));
-    default: return {};
+    case TN_STRING:
+      return quoted(view(element_at<tn_str>(tensor, i)));
+    default:
+      return {};
   }
 }
 
@@ -89,7 +99,8 @@ class Printer {
   std::string run() {
     out_ = "graph " + quoted(graph_.region_name(Graph::main_region)) + " {\n";
     ++indent_;
-    for (const auto& [domain, version] : graph_.opsets()) line(fmt::format("opset {} {}", quoted(domain), version));
+    for (const auto& [domain, version] : graph_.opsets())
+      line(fmt::format("opset {} {}", quoted(domain), version));
     for (const auto& [key, text] : graph_.metadata()) line("metadata " + quoted(key) + " " + quoted(text));
     print_symbols();
     open_.push_back({Graph::main_region, TN_NONE, false});
@@ -114,10 +125,13 @@ class Printer {
   }
   std::string value_text(tn_value id) const { return id == TN_NONE ? "_" : "%" + name_text(graph_.name(id)); }
   std::string typed(tn_value id) const {
-    return options_.types && graph_.type(id).kind != TN_KIND_NONE ? value_text(id) + ": " + type_text(graph_, graph_.type(id)) : value_text(id);
+    return options_.types && graph_.type(id).kind != TN_KIND_NONE
+               ? value_text(id) + ": " + type_text(graph_, graph_.type(id))
+               : value_text(id);
   }
 
-  // Symbols whose range is not the default, in the order of their making: reading them back needs the range first.
+  // Symbols whose range is not the default, in the order of their making: reading them back needs the range
+  // first.
   void print_symbols() {
     for (const auto& [name, range] : graph_.symbols().bounded_symbols()) {
       const std::string hi = range.second == TN_DIM_MAX ? std::string("*") : std::to_string(range.second);
@@ -180,7 +194,8 @@ class Printer {
   }
 
   std::string constant_text(tn_value id) {
-    Graph& graph = const_cast<Graph&>(graph_);  // contents are looked at lazily and kept; nothing visible changes
+    Graph& graph =
+        const_cast<Graph&>(graph_);  // contents are looked at lazily and kept; nothing visible changes
     const tn_type& type = graph_.type(id);
     const Constant& record = graph_.constant_record(id);
     uint64_t count = 0;
@@ -220,7 +235,9 @@ class Printer {
       const auto origins = graph_.origins(id);
       // A node of the source stands for itself, under its name or its first result's: that need not be said.
       const tn_value first = node.output(0);
-      const std::string_view own = !graph_.node_name(id).empty() ? graph_.node_name(id) : first == TN_NONE ? std::string_view() : graph_.name(first);
+      const std::string_view own = !graph_.node_name(id).empty() ? graph_.node_name(id)
+                                   : first == TN_NONE            ? std::string_view()
+                                                                 : graph_.name(first);
       if (origins.size() != 1 || origins[0] != own)
         for (size_t i = 0; i < origins.size(); ++i) text += (i ? ", " : " origin ") + quoted(origins[i]);
     }
@@ -235,20 +252,36 @@ class Printer {
       text += "]";
     };
     switch (attr.kind) {
-      case TN_ATTR_INT: text += std::to_string(attr.u.i); break;
-      case TN_ATTR_FLOAT: text += float_text(attr.u.f); break;
-      case TN_ATTR_STRING: text += quoted(view(attr.u.s)); break;
-      case TN_ATTR_INTS: list("ints", [&](uint64_t i) { return std::to_string(attr.u.ints[i]); }); break;
-      case TN_ATTR_FLOATS: list("floats", [&](uint64_t i) { return float_text(attr.u.floats[i]); }); break;
-      case TN_ATTR_STRINGS: list("strings", [&](uint64_t i) { return quoted(view(attr.u.strings[i])); }); break;
+      case TN_ATTR_INT:
+        text += std::to_string(attr.u.i);
+        break;
+      case TN_ATTR_FLOAT:
+        text += float_text(attr.u.f);
+        break;
+      case TN_ATTR_STRING:
+        text += quoted(view(attr.u.s));
+        break;
+      case TN_ATTR_INTS:
+        list("ints", [&](uint64_t i) { return std::to_string(attr.u.ints[i]); });
+        break;
+      case TN_ATTR_FLOATS:
+        list("floats", [&](uint64_t i) { return float_text(attr.u.floats[i]); });
+        break;
+      case TN_ATTR_STRINGS:
+        list("strings", [&](uint64_t i) { return quoted(view(attr.u.strings[i])); });
+        break;
       case TN_ATTR_TENSOR: {
         const tn_tensor& tensor = *attr.u.tensor;
         const tn_type type{TN_KIND_TENSOR, tensor.dtype, tensor.rank, 0, tensor.dims};
         text += "tensor " + type_text(graph_, type) + " " + elements_text(tensor);
         break;
       }
-      case TN_ATTR_TYPE: text += "type " + type_text(graph_, *attr.u.type); break;
-      default: text += "0"; break;
+      case TN_ATTR_TYPE:
+        text += "type " + type_text(graph_, *attr.u.type);
+        break;
+      default:
+        text += "0";
+        break;
     }
     return text;
   }

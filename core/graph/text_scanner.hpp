@@ -40,7 +40,8 @@ class Scanner {
   char peek() {
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
-      if (c == '#' && (at_ == 0 || text_[at_ - 1] == '\n' || text_[at_ - 1] == ' ') && at_ + 1 < text_.size() && text_[at_ + 1] == ' ') {
+      if (c == '#' && (at_ == 0 || text_[at_ - 1] == '\n' || text_[at_ - 1] == ' ') &&
+          at_ + 1 < text_.size() && text_[at_ + 1] == ' ') {
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
         if (at_ == text_.size()) break;
       } else if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
@@ -93,7 +94,8 @@ class Scanner {
     if (*end != 0) fail("'" + text + "' is no integer");
     return value;
   }
-  // Up to the comma or bracket that ends a dimension: brackets in names are inside quotes, commas of calls in parentheses.
+  // Up to the comma or bracket that ends a dimension: brackets in names are inside quotes, commas of calls in
+  // parentheses.
   std::string dimension() {
     peek();
     const size_t start = at_;
@@ -121,10 +123,14 @@ class Scanner {
       char c = text_[at_++];
       if (c == '\\' && at_ < text_.size()) {
         c = text_[at_++];
-        if (c == 'n') c = '\n';
-        else if (c == 't') c = '\t';
-        else if (c == 'r') c = '\r';
-        else if (c == 'u') c = static_cast<char>(hex4());
+        if (c == 'n')
+          c = '\n';
+        else if (c == 't')
+          c = '\t';
+        else if (c == 'r')
+          c = '\r';
+        else if (c == 'u')
+          c = static_cast<char>(hex4());
       }
       out += c;
     }
@@ -154,7 +160,10 @@ class Scanner {
     for (int i = 0; i < 4; ++i, ++at_) {
       if (at_ >= text_.size()) fail("a \\u without four digits");
       const char c = text_[at_];
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) fail("a \\u without four digits");
       value = value * 16 + static_cast<unsigned>(digit);
     }
@@ -166,7 +175,8 @@ class Scanner {
     return c == 0 ? std::string("the end") : "'" + std::string(1, c) + "'";
   }
   static bool is_word_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' || c == '-' || c == ':';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '/' || c == '-' || c == ':';
   }
   std::string_view text_;
   size_t at_ = 0;

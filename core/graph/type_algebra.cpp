@@ -38,10 +38,14 @@ std::string type_text(const Graph& graph, const tn_type& type) {
     text += ']';
   }
   switch (type.kind) {
-    case TN_KIND_SEQUENCE: return "seq(" + text + ")";
-    case TN_KIND_OPTIONAL: return "optional(" + text + ")";
-    case TN_KIND_OPTIONAL_SEQUENCE: return "optional(seq(" + text + "))";
-    default: return text;
+    case TN_KIND_SEQUENCE:
+      return "seq(" + text + ")";
+    case TN_KIND_OPTIONAL:
+      return "optional(" + text + ")";
+    case TN_KIND_OPTIONAL_SEQUENCE:
+      return "optional(seq(" + text + "))";
+    default:
+      return text;
   }
 }
 
@@ -79,7 +83,8 @@ bool meet_types(Graph& graph, const tn_type& a, const tn_type& b, tn_type* out, 
       if (x == y) continue;
       if (symbols.compare(TN_DIM_EQ, x, y) == TN_NO) return false;
       if (symbols.as_number(x)) continue;
-      if (symbols.as_number(y) || (is_fresh_symbol(graph, x) && !is_fresh_symbol(graph, y))) dims[static_cast<size_t>(i)] = y;
+      if (symbols.as_number(y) || (is_fresh_symbol(graph, x) && !is_fresh_symbol(graph, y)))
+        dims[static_cast<size_t>(i)] = y;
     }
   }
   out->dims = dims.data();

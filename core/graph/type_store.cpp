@@ -48,7 +48,9 @@ void GraphTypeStore::set_elements(tn_value id, const tn_dim* elements, uint32_t 
 }
 
 void GraphTypeStore::clear_elements(tn_value id) {
-  if (graph_.value(id).region == Graph::main_region || graph_.value(id).elements == 0 || graph_.is_constant(id)) return;
+  if (graph_.value(id).region == Graph::main_region || graph_.value(id).elements == 0 ||
+      graph_.is_constant(id))
+    return;
   graph_.set_elements(id, 0);
   changed.push_back(id);
 }
@@ -56,39 +58,47 @@ void GraphTypeStore::clear_elements(tn_value id) {
 bool report_conflicts(const Graph& graph, const GraphTypeStore& store, Diagnostics& diagnostics) {
   for (const auto& conflict : store.conflicts) {
     const Value& value = graph.value(conflict.value);
-    diagnostics.error("E311", value.producer != TN_NONE ? node_place(graph, value.producer) : value_place(graph, conflict.value),
-                      fmt::format("value {} was {} and would become {}; a type may narrow, never change", value_place(graph, conflict.value),
-                                  type_text(graph, conflict.had), type_text(graph, conflict.found)));
+    diagnostics.error(
+        "E311",
+        value.producer != TN_NONE ? node_place(graph, value.producer) : value_place(graph, conflict.value),
+        fmt::format("value {} was {} and would become {}; a type may narrow, never change",
+                    value_place(graph, conflict.value), type_text(graph, conflict.had),
+                    type_text(graph, conflict.found)));
   }
   return store.conflicts.empty();
 }
 
 tn_status infer_graph(Graph& graph, Diagnostics& diagnostics) {
   if (!graph.registry()) {
-    diagnostics.error("E312", "", "the graph has no registry of operators, so nothing can be inferred; load the plugins first");
+    diagnostics.error(
+        "E312", "",
+        "the graph has no registry of operators, so nothing can be inferred; load the plugins first");
     return TN_ERR_INVALID;
   }
   GraphTypeStore store(graph);
   store.remember_inferred(graph.node_bound());
   const size_t errors_before = diagnostics.error_count();
-  // Regions by depth: owners before what they own, so that inputs of a region are typed when its nodes are reached.
+  // Regions by depth: owners before what they own, so that inputs of a region are typed when its nodes are
+  // reached.
   std::vector<tn_region> regions{Graph::main_region};
   for (size_t at = 0; at < regions.size(); ++at) {
     for (tn_node node = graph.first_node(regions[at]); node != TN_NONE; node = graph.next_node(node)) {
       for (const tn_region region : graph.node(node).regions()) regions.push_back(region);
-      // What the owner's inference left out never runs (the other branch of a decided If): typed where it can be, but
-      // exporters leave there what is wrong for these very shapes, so its faults are not the model's.
+      // What the owner's inference left out never runs (the other branch of a decided If): typed where it can
+      // be, but exporters leave there what is wrong for these very shapes, so its faults are not the model's.
       Diagnostics unheard;
-      if (!store.was_inferred(node)) infer_node(graph, *graph.registry(), node, store, at == 0 ? diagnostics : unheard);
+      if (!store.was_inferred(node))
+        infer_node(graph, *graph.registry(), node, store, at == 0 ? diagnostics : unheard);
     }
   }
   report_conflicts(graph, store, diagnostics);
   for (const auto& overruled : store.hints_overruled) {
     const auto& outputs = graph.region(Graph::main_region).outputs;
     if (std::find(outputs.begin(), outputs.end(), overruled.value) == outputs.end()) continue;
-    diagnostics.warning("W311", value_place(graph, overruled.value),
-                        fmt::format("the model declares this output as {}, its nodes give {}; what the nodes give is used",
-                                    type_text(graph, overruled.had), type_text(graph, overruled.found)));
+    diagnostics.warning(
+        "W311", value_place(graph, overruled.value),
+        fmt::format("the model declares this output as {}, its nodes give {}; what the nodes give is used",
+                    type_text(graph, overruled.had), type_text(graph, overruled.found)));
   }
   return diagnostics.error_count() == errors_before ? TN_OK : TN_ERR_INVALID;
 }

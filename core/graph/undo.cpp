@@ -1,5 +1,5 @@
-// Taking changes back, newest first: each case is the exact inverse of a primitive of graph.cpp, so that use lists,
-// order, names and types become what they were, to the slot.
+// Taking changes back, newest first: each case is the exact inverse of a primitive of graph.cpp, so that use
+// lists, order, names and types become what they were, to the slot.
 #include <algorithm>
 
 #include "core/graph/graph.hpp"
@@ -46,7 +46,8 @@ void Graph::undo(const Entry& entry) {
       ++live_nodes_;
       link(entry.a, node.region_id, entry.b);
       for (uint32_t i = node.input_count; i-- > 0;)
-        if (node.input_data[i] != TN_NONE) restore_use(node.input_data[i], input_slots(node)[i], {entry.a, i, node.region_id});
+        if (node.input_data[i] != TN_NONE)
+          restore_use(node.input_data[i], input_slots(node)[i], {entry.a, i, node.region_id});
       break;
     }
     case Op::node_moved: {
@@ -62,7 +63,8 @@ void Graph::undo(const Entry& entry) {
       if (current != TN_NONE) remove_use(current, input_slots(node)[entry.b]);
       node.input_data[entry.b] = entry.c;
       input_slots(node)[entry.b] = static_cast<uint32_t>(entry.d);
-      if (entry.c != TN_NONE) restore_use(entry.c, static_cast<uint32_t>(entry.d), {entry.a, entry.b, node.region_id});
+      if (entry.c != TN_NONE)
+        restore_use(entry.c, static_cast<uint32_t>(entry.d), {entry.a, entry.b, node.region_id});
       break;
     }
     case Op::input_appended: {
@@ -78,8 +80,10 @@ void Graph::undo(const Entry& entry) {
       const uint32_t start = target.size() - entry.c;
       for (uint32_t i = 0; i < entry.c; ++i) {
         const tn_use use = target[start + i];
-        if (use.node == TN_NONE) regions_[use.region].outputs[use.index] = entry.a;
-        else nodes_[use.node].input_data[use.index] = entry.a;
+        if (use.node == TN_NONE)
+          regions_[use.region].outputs[use.index] = entry.a;
+        else
+          nodes_[use.node].input_data[use.index] = entry.a;
         set_use_slot(use, source.push_back(use));
       }
       target.truncate(start);
@@ -93,15 +97,23 @@ void Graph::undo(const Entry& entry) {
       values_[entry.a].type = entry.b;
       values_[entry.a].declared = static_cast<uint8_t>(entry.c);
       break;
-    case Op::elements_set: values_[entry.a].elements = entry.b; break;
-    default: undo_rare(entry); break;
+    case Op::elements_set:
+      values_[entry.a].elements = entry.b;
+      break;
+    default:
+      undo_rare(entry);
+      break;
   }
 }
 
 void Graph::undo_rare(const Entry& entry) {
   switch (entry.op) {
-    case Op::version_set: nodes_[entry.a].op_version = static_cast<int32_t>(entry.b); break;
-    case Op::origin_set: nodes_[entry.a].origin = entry.b; break;
+    case Op::version_set:
+      nodes_[entry.a].op_version = static_cast<int32_t>(entry.b);
+      break;
+    case Op::origin_set:
+      nodes_[entry.a].origin = entry.b;
+      break;
     case Op::region_created: {
       regions_[entry.a].alive = false;
       Node& parent = nodes_[entry.b];
@@ -126,7 +138,9 @@ void Graph::undo_rare(const Entry& entry) {
         restore_use(region.outputs[i], region.output_slots[i], {TN_NONE, i, entry.a});
       break;
     }
-    case Op::region_output_renamed: regions_[entry.a].output_names[entry.b] = entry.c; break;
+    case Op::region_output_renamed:
+      regions_[entry.a].output_names[entry.b] = entry.c;
+      break;
     case Op::region_erased:
       regions_[entry.a].alive = true;
       for (const tn_value input : regions_[entry.a].inputs) {
@@ -165,8 +179,10 @@ void Graph::undo_rare(const Entry& entry) {
     case Op::opset_set: {
       const std::string key = std::move(saved_texts_.back());
       saved_texts_.pop_back();
-      if (entry.a == 0) opsets_.erase(key);
-      else opsets_[key] = static_cast<int32_t>(entry.b);
+      if (entry.a == 0)
+        opsets_.erase(key);
+      else
+        opsets_[key] = static_cast<int32_t>(entry.b);
       break;
     }
     case Op::metadata_set: {
@@ -174,11 +190,14 @@ void Graph::undo_rare(const Entry& entry) {
       saved_texts_.pop_back();
       const std::string old = std::move(saved_texts_.back());
       saved_texts_.pop_back();
-      if (entry.a == 0) metadata_.erase(key);
-      else metadata_[key] = old;
+      if (entry.a == 0)
+        metadata_.erase(key);
+      else
+        metadata_[key] = old;
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 

@@ -54,7 +54,8 @@ std::string pointer_step(std::string_view key) {
 // Walks the tokens of a text that has parsed, and notes where each key and value stands.
 class JsonLocator {
  public:
-  JsonLocator(JsonSource& source, Diagnostics& diagnostics) : source_(source), text_(source.text_), diagnostics_(diagnostics) {}
+  JsonLocator(JsonSource& source, Diagnostics& diagnostics)
+      : source_(source), text_(source.text_), diagnostics_(diagnostics) {}
 
   // The byte after the one that nests too deep; 0: none does.
   static uint32_t too_deep(std::string_view text) {
@@ -128,7 +129,9 @@ class JsonLocator {
 
   uint32_t literal_end() const {
     uint32_t end = at_;
-    while (end < text_.size() && std::string_view(" \t\r\n,:]}/\"").find(text_[end]) == std::string_view::npos) ++end;
+    while (end < text_.size() &&
+           std::string_view(" \t\r\n,:]}/\"").find(text_[end]) == std::string_view::npos)
+      ++end;
     return std::max(end, at_ + 1);
   }
 
@@ -137,14 +140,16 @@ class JsonLocator {
     level.key_begin = at_;
     at_ = skip_string(text_, at_);
     level.key_end = at_;
-    level.key = nlohmann::json::parse(text_.substr(level.key_begin, at_ - level.key_begin)).get<std::string>();
+    level.key =
+        nlohmann::json::parse(text_.substr(level.key_begin, at_ - level.key_begin)).get<std::string>();
     if (!level.keys.insert(level.key).second) {
       const std::string pointer = level.pointer + "/" + pointer_step(level.key);
       const JsonPosition first = source_.locate(pointer, JsonSource::Part::key);
       const JsonPosition again = source_.position(level.key_begin, level.key_end);
-      diagnostics_.error("M202", source_.path_ + ":" + std::to_string(again.line) + ":" + std::to_string(again.column),
-                         "key '" + level.key + "' appears twice [" + pointer + "]; the first is in line " +
-                             std::to_string(first.line) + "; remove one of the two");
+      diagnostics_.error(
+          "M202", source_.path_ + ":" + std::to_string(again.line) + ":" + std::to_string(again.column),
+          "key '" + level.key + "' appears twice [" + pointer + "]; the first is in line " +
+              std::to_string(first.line) + "; remove one of the two");
     }
   }
 
@@ -153,7 +158,8 @@ class JsonLocator {
     std::string pointer;
     if (!levels_.empty()) {
       Level& level = levels_.back();
-      pointer = level.pointer + "/" + (level.is_object ? pointer_step(level.key) : std::to_string(level.index));
+      pointer =
+          level.pointer + "/" + (level.is_object ? pointer_step(level.key) : std::to_string(level.index));
       if (level.is_object) {
         place.key_begin = level.key_begin;
         place.key_end = level.key_end;
@@ -182,7 +188,8 @@ JsonPosition JsonSource::position(uint32_t begin, uint32_t end) const {
   JsonPosition position;
   position.line = static_cast<uint32_t>(after - line_starts_.begin());
   position.column = 1;
-  for (uint32_t at = line_start; at < begin && at < text_.size(); ++at) position.column += is_continuation(text_[at]) ? 0 : 1;
+  for (uint32_t at = line_start; at < begin && at < text_.size(); ++at)
+    position.column += is_continuation(text_[at]) ? 0 : 1;
   position.length = 0;
   for (uint32_t at = begin; at < end && at < text_.size() && text_[at] != '\n' && text_[at] != '\r'; ++at)
     position.length += is_continuation(text_[at]) ? 0 : 1;
@@ -196,7 +203,9 @@ std::optional<JsonSource> JsonSource::parse(std::string path, std::string text, 
   source.text_ = std::move(text);
   if (source.text_.starts_with("\xEF\xBB\xBF")) source.text_.erase(0, 3);
   if (source.text_.size() > max_file_bytes) {
-    diagnostics.error("M201", source.path_, "has " + format_bytes(source.text_.size()) + "; at most " + format_bytes(max_file_bytes) + " are read");
+    diagnostics.error("M201", source.path_,
+                      "has " + format_bytes(source.text_.size()) + "; at most " +
+                          format_bytes(max_file_bytes) + " are read");
     return std::nullopt;
   }
   source.line_starts_.push_back(0);
@@ -254,8 +263,10 @@ JsonPosition JsonSource::locate(const std::string& pointer, Part part) const {
   for (std::string wanted = pointer;; wanted.erase(wanted.rfind('/'))) {
     if (const auto found = places_.find(wanted); found != places_.end()) {
       const Place& place = found->second;
-      const bool use_key = place.key_begin != place.key_end && (part == Part::key || wanted.size() != pointer.size());
-      return use_key ? position(place.key_begin, place.key_end) : position(place.value_begin, place.value_end);
+      const bool use_key =
+          place.key_begin != place.key_end && (part == Part::key || wanted.size() != pointer.size());
+      return use_key ? position(place.key_begin, place.key_end)
+                     : position(place.value_begin, place.value_end);
     }
     if (wanted.empty() || wanted.find('/') == std::string::npos) return {};
   }
@@ -271,7 +282,8 @@ std::string JsonSource::excerpt(const JsonPosition& at) const {
   size_t from = 0;
   if (line.size() > shown_line_bytes) {
     size_t place = 0;
-    for (uint32_t passed = 1; passed < column && place < line.size(); ++place) passed += is_continuation(line[place]) ? 0 : 1;
+    for (uint32_t passed = 1; passed < column && place < line.size(); ++place)
+      passed += is_continuation(line[place]) ? 0 : 1;
     from = place > shown_line_bytes / 2 ? place - shown_line_bytes / 2 : 0;
     while (from < line.size() && is_continuation(line[from])) ++from;
     for (size_t i = 0; i < from; ++i) column -= is_continuation(line[i]) ? 0 : 1;
@@ -284,18 +296,19 @@ std::string JsonSource::excerpt(const JsonPosition& at) const {
   for (const char c : line) width += is_continuation(c) ? 0 : 1;
   const uint32_t marks = std::max(1u, std::min(at.length, width + 1 >= column ? width + 1 - column : 1u));
   const std::string number = std::to_string(at.line);
-  return "\n  " + number + " | " + line + "\n  " + std::string(number.size(), ' ') + " | " + std::string(column - 1, ' ') +
-         "^" + std::string(marks - 1, '~');
+  return "\n  " + number + " | " + line + "\n  " + std::string(number.size(), ' ') + " | " +
+         std::string(column - 1, ' ') + "^" + std::string(marks - 1, '~');
 }
 
-Diagnostic JsonSource::finding(tn_severity severity, std::string code, const std::string& pointer, const std::string& text,
-                               const std::string& hint, Part part) const {
+Diagnostic JsonSource::finding(tn_severity severity, std::string code, const std::string& pointer,
+                               const std::string& text, const std::string& hint, Part part) const {
   const JsonPosition at = locate(pointer, part);
   Diagnostic diagnostic;
   diagnostic.severity = severity;
   diagnostic.code = std::move(code);
   diagnostic.where = path_ + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
-  diagnostic.text = text + (pointer.empty() ? "" : " [" + pointer + "]") + excerpt(at) + (hint.empty() ? "" : "\n  hint: " + hint);
+  diagnostic.text = text + (pointer.empty() ? "" : " [" + pointer + "]") + excerpt(at) +
+                    (hint.empty() ? "" : "\n  hint: " + hint);
   return diagnostic;
 }
 

@@ -1,5 +1,5 @@
-// A JSON file (// and /* */ comments allowed) that remembers where everything in it stands, and the one form in which
-// findings about such files are reported.
+// A JSON file (// and /* */ comments allowed) that remembers where everything in it stands, and the one form
+// in which findings about such files are reported.
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -23,7 +23,8 @@ struct JsonPosition {
 
 class JsonSource {
  public:
-  // A syntax error, duplicate key, or nesting above 256 goes to diagnostics with its place; then there is no result.
+  // A syntax error, duplicate key, or nesting above 256 goes to diagnostics with its place; then there is no
+  // result.
   static std::optional<JsonSource> parse(std::string path, std::string text, Diagnostics& diagnostics);
   static std::optional<JsonSource> read(const std::filesystem::path& path, Diagnostics& diagnostics);
 
@@ -32,12 +33,14 @@ class JsonSource {
   const std::string& text() const { return text_; }
 
   enum class Part { value, key };
-  // Of "/runtime/threads"; the nearest enclosing thing that exists otherwise (a value given by --set has no place).
+  // Of "/runtime/threads"; the nearest enclosing thing that exists otherwise (a value given by --set has no
+  // place).
   JsonPosition locate(const std::string& pointer, Part part = Part::value) const;
 
-  // where = "file:line:col"; text = "unknown key 'treads' [/runtime/treads]", the source line, a caret, the hint.
-  Diagnostic finding(tn_severity severity, std::string code, const std::string& pointer, const std::string& text,
-                     const std::string& hint = {}, Part part = Part::value) const;
+  // where = "file:line:col"; text = "unknown key 'treads' [/runtime/treads]", the source line, a caret, the
+  // hint.
+  Diagnostic finding(tn_severity severity, std::string code, const std::string& pointer,
+                     const std::string& text, const std::string& hint = {}, Part part = Part::value) const;
 
  private:
   struct Place {
@@ -45,7 +48,8 @@ class JsonSource {
     uint32_t value_begin, value_end;
   };
   JsonPosition position(uint32_t begin, uint32_t end) const;
-  std::string excerpt(const JsonPosition& at) const;  // the source line and a caret, each on a line of its own
+  std::string excerpt(
+      const JsonPosition& at) const;  // the source line and a caret, each on a line of its own
   friend class JsonLocator;
   std::string path_, text_;
   Json root_;

@@ -13,21 +13,25 @@ std::string first_error(const std::string& text) {
   return diagnostics.all().front().where + ": " + diagnostics.all().front().text;
 }
 
-std::string at(const JsonSource& source, const std::string& pointer, JsonSource::Part part = JsonSource::Part::value) {
+std::string at(const JsonSource& source, const std::string& pointer,
+               JsonSource::Part part = JsonSource::Part::value) {
   const JsonPosition position = source.locate(pointer, part);
-  return std::to_string(position.line) + ":" + std::to_string(position.column) + "+" + std::to_string(position.length);
+  return std::to_string(position.line) + ":" + std::to_string(position.column) + "+" +
+         std::to_string(position.length);
 }
 
 }  // namespace
 
-TEST_CASE("every key and value has its place, through comments, CRLF, a byte order mark and letters of two bytes") {
+TEST_CASE(
+    "every key and value has its place, through comments, CRLF, a byte order mark and letters of two bytes") {
   Diagnostics diagnostics;
-  const auto source = JsonSource::parse("p.json",
-                                        "\xEF\xBB\xBF{ // a comment with \"quotes\"\r\n"
-                                        "  \"gr\u00fc\u00dfe\": \"\u00e4\\\"\u00f6\", /* , : { */ \"n\": -1.5e3,\r\n"
-                                        "  \"a/b~c\": [true, [null, {\"x\": {}}], \"s\"]\r\n"
-                                        "}\r\n",
-                                        diagnostics);
+  const auto source =
+      JsonSource::parse("p.json",
+                        "\xEF\xBB\xBF{ // a comment with \"quotes\"\r\n"
+                        "  \"gr\u00fc\u00dfe\": \"\u00e4\\\"\u00f6\", /* , : { */ \"n\": -1.5e3,\r\n"
+                        "  \"a/b~c\": [true, [null, {\"x\": {}}], \"s\"]\r\n"
+                        "}\r\n",
+                        diagnostics);
   REQUIRE(source);
   CHECK(diagnostics.empty());
   CHECK(at(*source, "") == "1:1+28");
@@ -48,10 +52,12 @@ TEST_CASE("what is no JSON says where and what") {
   CHECK(first_error("{\n  \"a\": 1,\n  \"b\" 2\n}").find("p.json:3:7: is not valid JSON: ") == 0);
   CHECK(first_error("").find("p.json:1:1: is not valid JSON: ") == 0);
   CHECK(first_error("{\"a\": 1} x").find("p.json:1:10: ") == 0);
-  CHECK(first_error("{\"a\": 1e999}").find("p.json:1:7: is not valid JSON: number overflow parsing '1e999'") == 0);
+  CHECK(
+      first_error("{\"a\": 1e999}").find("p.json:1:7: is not valid JSON: number overflow parsing '1e999'") ==
+      0);
   CHECK(first_error("{\"a\": \"\xff\"}").find("p.json:1:8: is not valid JSON: ") == 0);
-  CHECK(first_error("{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 2}}").find(
-            "p.json:2:16: key 'c' appears twice [/b/c]; the first is in line 2") == 0);
+  CHECK(first_error("{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 2}}")
+            .find("p.json:2:16: key 'c' appears twice [/b/c]; the first is in line 2") == 0);
   CHECK(first_error("{\"a\": 1,\n \"\\u0061\": 2}").find("p.json:2:2: key 'a' appears twice [/a]") == 0);
   CHECK(first_error("{\"a\": /* never closed").find("is not valid JSON") != std::string::npos);
 }
@@ -59,7 +65,8 @@ TEST_CASE("what is no JSON says where and what") {
 TEST_CASE("nesting has a limit, reached without overflow") {
   Diagnostics diagnostics;
   CHECK(JsonSource::parse("p", std::string(256, '[') + std::string(256, ']'), diagnostics));
-  CHECK(first_error(std::string(257, '[') + std::string(257, ']')).find("p.json:1:257: nests deeper than 256 levels") == 0);
+  CHECK(first_error(std::string(257, '[') + std::string(257, ']'))
+            .find("p.json:1:257: nests deeper than 256 levels") == 0);
   CHECK(first_error(std::string(1000000, '[')).find("nests deeper") != std::string::npos);
 }
 
@@ -68,7 +75,8 @@ TEST_CASE("a finding shows the line, a caret and the hint") {
   const auto source = JsonSource::parse("p.json", "{\n\t\"runtime\": {\"treads\": 2}\n}", diagnostics);
   REQUIRE(source);
   const Diagnostic finding =
-      source->finding(TN_SEVERITY_ERROR, "M203", "/runtime/treads", "unknown key 'treads'", "did you mean 'threads'?", JsonSource::Part::key);
+      source->finding(TN_SEVERITY_ERROR, "M203", "/runtime/treads", "unknown key 'treads'",
+                      "did you mean 'threads'?", JsonSource::Part::key);
   CHECK(finding.where == "p.json:2:14");
   CHECK(finding.text ==
         "unknown key 'treads' [/runtime/treads]\n"
@@ -76,7 +84,8 @@ TEST_CASE("a finding shows the line, a caret and the hint") {
         "    |              ^~~~~~~~\n"
         "  hint: did you mean 'threads'?");
   // A long line is shown from a little before the place.
-  const auto wide = JsonSource::parse("w.json", "{\"a\": \"" + std::string(5000, 'x') + "\", \"b\": 3}", diagnostics);
+  const auto wide =
+      JsonSource::parse("w.json", "{\"a\": \"" + std::string(5000, 'x') + "\", \"b\": 3}", diagnostics);
   REQUIRE(wide);
   const Diagnostic far = wide->finding(TN_SEVERITY_ERROR, "M1", "/b", "wrong");
   CHECK(far.where == "w.json:1:5016");

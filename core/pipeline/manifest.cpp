@@ -14,15 +14,17 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const Names top_keys = {"schema", "plugins", "model", "rules", "level", "pipeline", "switches", "switch_file", "precision",
-                        "kernels", "runtime", "rules_verify", "inputs", "outputs", "on_error",
+const Names top_keys = {"schema", "plugins", "model", "rules", "level", "pipeline", "switches", "switch_file",
+                        "precision", "kernels", "runtime", "rules_verify", "inputs", "outputs", "on_error",
                         // the articles' words
                         "optimization_level", "fusion_patterns", "fusion_switch_file", "precision_config",
                         "memory_optimization", "computation_optimization", "communication_optimization",
                         // of the design, not in this release
-                        "state", "stages", "aigc_specific", "partition_strategy", "auto_split", "auto_tune", "profiling"};
+                        "state", "stages", "aigc_specific", "partition_strategy", "auto_split", "auto_tune",
+                        "profiling"};
 
-// The articles' stage names. Those without a pass are steps that always run (docs: pipeline lists rewrites only).
+// The articles' stage names. Those without a pass are steps that always run (docs: pipeline lists rewrites
+// only).
 struct StageName {
   std::string_view name, pass;
 };
@@ -40,7 +42,8 @@ constexpr std::array<std::string_view, 2> later_passes = {"layout", "precision"}
 
 class ManifestParser {
  public:
-  ManifestParser(const JsonSource& source, const Json& document, const std::filesystem::path& folder, Diagnostics& diagnostics)
+  ManifestParser(const JsonSource& source, const Json& document, const std::filesystem::path& folder,
+                 Diagnostics& diagnostics)
       : reader_(source, document, diagnostics), folder_(folder) {}
   ManifestReader& reader() { return reader_; }
 
@@ -64,38 +67,50 @@ class ManifestParser {
     runtime(root, manifest);
     files(root, manifest);
     const std::array<std::string, 2> on_errors = {"rollback", "stop"};
-    manifest.on_error = reader_.choice(root, "on_error", "rollback", on_errors) == "stop" ? Manifest::OnError::stop : Manifest::OnError::rollback;
+    manifest.on_error = reader_.choice(root, "on_error", "rollback", on_errors) == "stop"
+                            ? Manifest::OnError::stop
+                            : Manifest::OnError::rollback;
     const std::array<std::string, 3> verify_modes = {"off", "auto", "sample"};
     const std::string mode = reader_.choice(root, "rules_verify", "auto", verify_modes);
     manifest.rules_verify = mode == "off" ? 0 : mode == "auto" ? 1 : 2;
   }
 
  private:
-  std::filesystem::path absolute(const std::string& path) const { return (folder_ / path).lexically_normal(); }
+  std::filesystem::path absolute(const std::string& path) const {
+    return (folder_ / path).lexically_normal();
+  }
 
   std::string digest(const JsonPlace& parent) {
     std::string value = lower(reader_.text(parent, "sha256", ""));
-    if (!value.empty() && (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string::npos)) {
-      reader_.error("M205", ManifestReader::child(parent, "sha256"), "is no SHA-256 digest; expected 64 hexadecimal digits");
+    if (!value.empty() &&
+        (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string::npos)) {
+      reader_.error("M205", ManifestReader::child(parent, "sha256"),
+                    "is no SHA-256 digest; expected 64 hexadecimal digits");
       value.clear();
     }
     return value;
   }
 
-  // Keys of the design that this release does not act on: an error where leaving them out changes what is computed.
+  // Keys of the design that this release does not act on: an error where leaving them out changes what is
+  // computed.
   void later_keys(const JsonPlace& root) {
     for (const char* key : {"state", "stages"}) {
       if (ManifestReader::has(root, key))
-        reader_.error("M207", ManifestReader::child(root, key), std::string("'") + key + "' is not supported yet; remove it");
+        reader_.error("M207", ManifestReader::child(root, key),
+                      std::string("'") + key + "' is not supported yet; remove it");
     }
     for (const char* key : {"aigc_specific", "partition_strategy", "auto_split", "auto_tune", "profiling"}) {
       if (ManifestReader::has(root, key))
-        reader_.warning("M207", ManifestReader::child(root, key), std::string("'") + key + "' is not supported yet; it has no effect");
+        reader_.warning("M207", ManifestReader::child(root, key),
+                        std::string("'") + key + "' is not supported yet; it has no effect");
     }
     if (ManifestReader::has(root, "communication_optimization"))
-      reader_.warning("M208", ManifestReader::child(root, "communication_optimization"), "has no effect on this device: everything runs on one machine");
-    if (ManifestReader::has(root, "memory_optimization") && !reader_.boolean(root, "memory_optimization", true))
-      reader_.warning("M208", ManifestReader::child(root, "memory_optimization"), "has no effect: memory planning always runs");
+      reader_.warning("M208", ManifestReader::child(root, "communication_optimization"),
+                      "has no effect on this device: everything runs on one machine");
+    if (ManifestReader::has(root, "memory_optimization") &&
+        !reader_.boolean(root, "memory_optimization", true))
+      reader_.warning("M208", ManifestReader::child(root, "memory_optimization"),
+                      "has no effect: memory planning always runs");
   }
 
   void plugins(const JsonPlace& root, Manifest& manifest) {
@@ -110,7 +125,8 @@ class ManifestParser {
       if (item.value->is_string()) {
         request.name = item.value->get<std::string>();
         if (request.name.empty() || request.name.find('/') != std::string::npos) {
-          reader_.error("M205", item, "'" + request.name + "' is no plugin's name", "a file is named by {\"path\": \"...\"}");
+          reader_.error("M205", item, "'" + request.name + "' is no plugin's name",
+                        "a file is named by {\"path\": \"...\"}");
           continue;
         }
       } else if (item.value->is_object()) {
@@ -131,16 +147,20 @@ class ManifestParser {
           request.name = request.id;
         }
         if (request.path.empty() && request.name.empty()) {
-          reader_.error("M205", item, "names no plugin", "give \"name\" of an installed one, or \"path\" of a file");
+          reader_.error("M205", item, "names no plugin",
+                        "give \"name\" of an installed one, or \"path\" of a file");
           continue;
         }
       } else {
-        reader_.error("M204", item, "expected a plugin's name or an object; found " + ManifestReader::kind_name(*item.value));
+        reader_.error(
+            "M204", item,
+            "expected a plugin's name or an object; found " + ManifestReader::kind_name(*item.value));
         continue;
       }
-      const bool twice = std::any_of(manifest.plugins.begin(), manifest.plugins.end(), [&](const PluginRequest& other) {
-        return other.name == request.name && other.path == request.path;
-      });
+      const bool twice =
+          std::any_of(manifest.plugins.begin(), manifest.plugins.end(), [&](const PluginRequest& other) {
+            return other.name == request.name && other.path == request.path;
+          });
       if (twice) {
         reader_.warning("M209", item, "is named already; once is enough");
       } else {
@@ -167,7 +187,8 @@ class ManifestParser {
     if (!ManifestReader::has(at, "shapes")) return;
     const JsonPlace shapes = ManifestReader::child(at, "shapes");
     if (!reader_.expect_object(shapes)) return;
-    for (const auto& item : shapes.value->items()) shape(ManifestReader::child(shapes, item.key()), item.key(), manifest);
+    for (const auto& item : shapes.value->items())
+      shape(ManifestReader::child(shapes, item.key()), item.key(), manifest);
   }
 
   void shape(const JsonPlace& at, const std::string& input, Manifest& manifest) {
@@ -177,9 +198,13 @@ class ManifestParser {
       const JsonPlace item = ManifestReader::element(at, i);
       ShapeDim dim;
       if (item.value->is_number_integer()) {
-        const int64_t number = item.value->is_number_unsigned() && item.value->get<uint64_t>() > INT64_MAX ? -2 : item.value->get<int64_t>();
+        const int64_t number = item.value->is_number_unsigned() && item.value->get<uint64_t>() > INT64_MAX
+                                   ? -2
+                                   : item.value->get<int64_t>();
         if (number < -1) {
-          reader_.error("M205", item, "is no dimension; expected 0 or more, -1 for an unknown one, a name, or a range \"1~10\"");
+          reader_.error(
+              "M205", item,
+              "is no dimension; expected 0 or more, -1 for an unknown one, a name, or a range \"1~10\"");
         } else if (number >= 0) {
           dim.number = number;
         }
@@ -193,9 +218,12 @@ class ManifestParser {
         dim.max = reader_.integer(item, "max", INT64_MAX, 0, INT64_MAX);
         if (dim.min > dim.max) reader_.error("M205", item, "has a min above its max");
       } else if (item.value->is_array()) {
-        reader_.error("M207", item, "a list of sizes (gears) is not supported yet; give a range {\"min\": 1, \"max\": 8}");
+        reader_.error("M207", item,
+                      "a list of sizes (gears) is not supported yet; give a range {\"min\": 1, \"max\": 8}");
       } else {
-        reader_.error("M204", item, "expected a dimension: a number, a name or a range; found " + ManifestReader::kind_name(*item.value));
+        reader_.error("M204", item,
+                      "expected a dimension: a number, a name or a range; found " +
+                          ManifestReader::kind_name(*item.value));
       }
       result.dims.push_back(std::move(dim));
     }
@@ -205,12 +233,14 @@ class ManifestParser {
   void dim_text(const JsonPlace& item, const std::string& text, ShapeDim& dim) {
     const size_t tilde = text.find('~');
     const auto number = [](const std::string& digits) -> int64_t {
-      if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return -1;
+      if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos)
+        return -1;
       return std::stoll(digits);
     };
     if (tilde == std::string::npos) {
       if (text.empty() || number(text) >= 0) {
-        reader_.error("M205", item, "'" + text + "' is no name of a dimension", "write numbers without quotes");
+        reader_.error("M205", item, "'" + text + "' is no name of a dimension",
+                      "write numbers without quotes");
       }
       dim.name = text;
       return;
@@ -261,7 +291,9 @@ class ManifestParser {
     } else if (item.value->is_object()) {
       request.inline_text = item.value->dump();
     } else {
-      reader_.error("M204", item, "expected \"builtin\", a file's path, or a rule; found " + ManifestReader::kind_name(*item.value));
+      reader_.error(
+          "M204", item,
+          "expected \"builtin\", a file's path, or a rule; found " + ManifestReader::kind_name(*item.value));
       return;
     }
     manifest.rules.push_back(std::move(request));
@@ -272,7 +304,9 @@ class ManifestParser {
     if (!ManifestReader::has(root, "optimization_level")) return;
     const int64_t other = reader_.integer(root, "optimization_level", 3, 0, 3);
     if (ManifestReader::has(root, "level") && other != manifest.level) {
-      reader_.error("M210", ManifestReader::child(root, "optimization_level"), "says " + std::to_string(other) + " but \"level\" says " + std::to_string(manifest.level), "they mean the same; keep one");
+      reader_.error("M210", ManifestReader::child(root, "optimization_level"),
+                    "says " + std::to_string(other) + " but \"level\" says " + std::to_string(manifest.level),
+                    "they mean the same; keep one");
     }
     manifest.level = static_cast<int32_t>(other);
   }
@@ -292,13 +326,15 @@ class ManifestParser {
       } else if (item.value->is_object()) {
         reader_.check_keys(item, known);
         request.pass = reader_.text(item, "pass", "");
-        if (request.pass.empty() && !ManifestReader::has(item, "pass")) reader_.error("M205", item, "names no pass", "{\"pass\": \"fold\", \"options\": {...}}");
+        if (request.pass.empty() && !ManifestReader::has(item, "pass"))
+          reader_.error("M205", item, "names no pass", "{\"pass\": \"fold\", \"options\": {...}}");
         if (ManifestReader::has(item, "options")) {
           const JsonPlace options = ManifestReader::child(item, "options");
           if (reader_.expect_object(options)) request.options = *options.value;
         }
       } else {
-        reader_.error("M204", item, "expected a pass's name or an object; found " + ManifestReader::kind_name(*item.value));
+        reader_.error("M204", item,
+                      "expected a pass's name or an object; found " + ManifestReader::kind_name(*item.value));
       }
       if (request.pass.empty() || !translate_stage(item, request)) continue;
       manifest.pipeline.push_back(std::move(request));
@@ -310,7 +346,9 @@ class ManifestParser {
     for (const StageName& stage : stage_names) {
       if (request.pass != stage.name) continue;
       if (stage.pass.empty()) {
-        reader_.note("M211", item, "'" + request.pass + "' is a step that always runs, after the rewrites; it need not be listed");
+        reader_.note(
+            "M211", item,
+            "'" + request.pass + "' is a step that always runs, after the rewrites; it need not be listed");
         return false;
       }
       reader_.note("M211", item, "'" + request.pass + "' is the pass '" + std::string(stage.pass) + "'");
@@ -331,12 +369,14 @@ class ManifestParser {
     }
     if (ManifestReader::has(root, "computation_optimization")) {
       const JsonPlace at = ManifestReader::child(root, "computation_optimization");
-      if (!reader_.boolean(root, "computation_optimization", true)) manifest.switches.push_back({"ALL", false, reader_.where(at)});
+      if (!reader_.boolean(root, "computation_optimization", true))
+        manifest.switches.push_back({"ALL", false, reader_.where(at)});
     }
     if (!ManifestReader::has(root, "switches")) return;
     const JsonPlace table = ManifestReader::child(root, "switches");
     if (!reader_.expect_object(table)) return;
-    for (const auto& item : table.value->items()) switch_value(ManifestReader::child(table, item.key()), item.key(), manifest);
+    for (const auto& item : table.value->items())
+      switch_value(ManifestReader::child(table, item.key()), item.key(), manifest);
   }
 
   void switch_value(const JsonPlace& at, const std::string& name, Manifest& manifest) {
@@ -369,7 +409,8 @@ class ManifestParser {
         reader_.check_keys(at, known);
         manifest.precision.mode = reader_.choice(at, "mode", "faithful", article_modes);
         if (manifest.precision.mode == "allow_fp16") {
-          reader_.error("M207", ManifestReader::child(at, "mode"), "'allow_fp16' is not supported yet; use \"faithful\" or \"strict\"");
+          reader_.error("M207", ManifestReader::child(at, "mode"),
+                        "'allow_fp16' is not supported yet; use \"faithful\" or \"strict\"");
         }
       }
     }
@@ -380,15 +421,21 @@ class ManifestParser {
     reader_.check_keys(at, known);
     manifest.precision.mode = reader_.choice(at, "mode", manifest.precision.mode, modes);
     if (manifest.precision.mode == "bf16" || manifest.precision.mode == "fp16") {
-      reader_.error("M207", ManifestReader::child(at, "mode"), "'" + manifest.precision.mode + "' is not supported yet; use strict, exact, faithful or fast");
+      reader_.error(
+          "M207", ManifestReader::child(at, "mode"),
+          "'" + manifest.precision.mode + "' is not supported yet; use strict, exact, faithful or fast");
     }
     static const Names weights = {"keep", "bf16", "int8", "int4"};
     if (reader_.choice(at, "weights", "keep", weights) != "keep")
-      reader_.error("M207", ManifestReader::child(at, "weights"), "converting weights is not supported yet; use \"keep\"");
+      reader_.error("M207", ManifestReader::child(at, "weights"),
+                    "converting weights is not supported yet; use \"keep\"");
     if (!reader_.texts(at, "keep").empty())
-      reader_.warning("M208", ManifestReader::child(at, "keep"), "has no effect: precision '" + manifest.precision.mode + "' keeps every node's type");
-    if (ManifestReader::has(at, "ops") && reader_.expect_object(ManifestReader::child(at, "ops")) && !at.value->at("ops").empty())
-      reader_.error("M207", ManifestReader::child(at, "ops"), "precision by operator is not supported yet; remove it");
+      reader_.warning("M208", ManifestReader::child(at, "keep"),
+                      "has no effect: precision '" + manifest.precision.mode + "' keeps every node's type");
+    if (ManifestReader::has(at, "ops") && reader_.expect_object(ManifestReader::child(at, "ops")) &&
+        !at.value->at("ops").empty())
+      reader_.error("M207", ManifestReader::child(at, "ops"),
+                    "precision by operator is not supported yet; remove it");
   }
 
   void kernels(const JsonPlace& root, Manifest& manifest) {
@@ -421,15 +468,20 @@ class ManifestParser {
     manifest.runtime.threads = static_cast<uint32_t>(reader_.integer(at, "threads", 0, 0, 1024));
     manifest.runtime.deterministic = reader_.boolean(at, "deterministic", true);
     if (reader_.integer(at, "streams", 1, 1, 1024) != 1)
-      reader_.error("M207", ManifestReader::child(at, "streams"), "more than one stream is not supported yet; use 1");
+      reader_.error("M207", ManifestReader::child(at, "streams"),
+                    "more than one stream is not supported yet; use 1");
     static const Names modes = {"static", "dynamic", "hybrid"};
-    if (ManifestReader::has(at, "graph_mode") && reader_.choice(at, "graph_mode", "hybrid", modes) != "hybrid")
-      reader_.warning("M208", ManifestReader::child(at, "graph_mode"), "has no effect: a plan is made for each shape that comes, which is \"hybrid\"");
+    if (ManifestReader::has(at, "graph_mode") &&
+        reader_.choice(at, "graph_mode", "hybrid", modes) != "hybrid")
+      reader_.warning("M208", ManifestReader::child(at, "graph_mode"),
+                      "has no effect: a plan is made for each shape that comes, which is \"hybrid\"");
     if (ManifestReader::has(at, "batching"))
-      reader_.error("M207", ManifestReader::child(at, "batching"), "'batching' is not supported yet; remove it");
+      reader_.error("M207", ManifestReader::child(at, "batching"),
+                    "'batching' is not supported yet; remove it");
   }
 
-  void named_files(const JsonPlace& root, const char* key, std::filesystem::path& all, std::map<std::string, std::filesystem::path>& each) {
+  void named_files(const JsonPlace& root, const char* key, std::filesystem::path& all,
+                   std::map<std::string, std::filesystem::path>& each) {
     if (!ManifestReader::has(root, key)) return;
     const JsonPlace at = ManifestReader::child(root, key);
     if (at.value->is_string()) {
@@ -440,7 +492,9 @@ class ManifestParser {
       return;
     }
     if (!at.value->is_object()) {
-      reader_.error("M204", at, "expected a file's path or an object of name: path; found " + ManifestReader::kind_name(*at.value));
+      reader_.error(
+          "M204", at,
+          "expected a file's path or an object of name: path; found " + ManifestReader::kind_name(*at.value));
       return;
     }
     for (const auto& item : at.value->items()) {
@@ -464,8 +518,9 @@ class ManifestParser {
 
 }  // namespace
 
-std::optional<Manifest> parse_manifest(const std::string& path, std::string text, const std::filesystem::path& folder,
-                                       const ManifestOptions& options, Diagnostics& diagnostics) {
+std::optional<Manifest> parse_manifest(const std::string& path, std::string text,
+                                       const std::filesystem::path& folder, const ManifestOptions& options,
+                                       Diagnostics& diagnostics) {
   const size_t errors = diagnostics.error_count();
   const std::optional<JsonSource> source = JsonSource::parse(path, std::move(text), diagnostics);
   if (!source) return std::nullopt;
@@ -487,17 +542,22 @@ std::optional<Manifest> parse_manifest(const std::string& path, std::string text
   parser.parse(manifest);
   if (manifest.pipeline_is_default) {
     const Json defaults = Json::parse(default_manifest_text(), nullptr, true, true);
-    for (const Json& pass : defaults.at("pipeline")) manifest.pipeline.push_back({pass.get<std::string>(), Json::object(), "default pipeline"});
+    for (const Json& pass : defaults.at("pipeline"))
+      manifest.pipeline.push_back({pass.get<std::string>(), Json::object(), "default pipeline"});
   }
-  if (!options.model_path.empty()) manifest.model_path = std::filesystem::absolute(options.model_path).lexically_normal();
+  if (!options.model_path.empty())
+    manifest.model_path = std::filesystem::absolute(options.model_path).lexically_normal();
   if (diagnostics.error_count() != errors) return std::nullopt;
   return manifest;
 }
 
-Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions& options, Diagnostics& diagnostics) {
+Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions& options,
+                       Diagnostics& diagnostics) {
   std::string text = read_text_file(path, uint64_t{64} << 20);
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  std::optional<Manifest> manifest = parse_manifest(path.string(), std::move(text), folder, options, diagnostics);
+  const std::filesystem::path folder =
+      path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  std::optional<Manifest> manifest =
+      parse_manifest(path.string(), std::move(text), folder, options, diagnostics);
   if (!manifest) {
     diagnostics.throw_if_errors(exit_bad_input);
     throw Error(exit_bad_input, path.string(), "is no manifest");
@@ -506,13 +566,15 @@ Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions&
 }
 
 Manifest default_manifest(const ManifestOptions& options, Diagnostics& diagnostics) {
-  std::optional<Manifest> manifest = parse_manifest("default manifest", std::string(default_manifest_text()), ".", options, diagnostics);
+  std::optional<Manifest> manifest =
+      parse_manifest("default manifest", std::string(default_manifest_text()), ".", options, diagnostics);
   if (!manifest) {
     diagnostics.throw_if_errors(exit_bad_input);
     throw Error(exit_bad_input, "default manifest", "cannot be read");
   }
   // Its own pipeline is the default one, unless --set gave another.
-  const bool given = std::any_of(options.set.begin(), options.set.end(), [](const std::string& setting) { return setting.starts_with("pipeline"); });
+  const bool given = std::any_of(options.set.begin(), options.set.end(),
+                                 [](const std::string& setting) { return setting.starts_with("pipeline"); });
   manifest->pipeline_is_default = !given;
   return std::move(*manifest);
 }

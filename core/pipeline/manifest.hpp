@@ -32,7 +32,8 @@ struct PassRequest {
 };
 
 struct RuleRequest {
-  bool builtin = false;        // without a path: all rules of share/tenon/rules; with one: this file has their priority
+  bool builtin =
+      false;  // without a path: all rules of share/tenon/rules; with one: this file has their priority
   std::filesystem::path path;  // absolute
   std::string inline_text;     // rules written in the manifest itself ("fusion_patterns")
   std::string sha256;          // the file must have it
@@ -61,8 +62,8 @@ struct RuntimeRequest {
 };
 
 struct Manifest {
-  std::string path;                  // of the file, for messages; "default" for the built-in one
-  std::filesystem::path folder;      // that relative paths start from
+  std::string path;              // of the file, for messages; "default" for the built-in one
+  std::filesystem::path folder;  // that relative paths start from
   std::vector<PluginRequest> plugins;
   std::filesystem::path model_path;  // absolute; empty: none given
   std::string model_sha256;          // the file must have it
@@ -92,17 +93,20 @@ struct ManifestOptions {
 };
 
 // All findings at once; a manifest only when none is an error (exit code 2 then).
-std::optional<Manifest> parse_manifest(const std::string& path, std::string text, const std::filesystem::path& folder,
-                                       const ManifestOptions& options, Diagnostics& diagnostics);
+std::optional<Manifest> parse_manifest(const std::string& path, std::string text,
+                                       const std::filesystem::path& folder, const ManifestOptions& options,
+                                       Diagnostics& diagnostics);
 // Reads the file; throws Error (exit code 2) with all findings. Warnings and notes go to diagnostics.
-Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions& options, Diagnostics& diagnostics);
+Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions& options,
+                       Diagnostics& diagnostics);
 // The default manifest, for `tenon run model.onnx`.
 Manifest default_manifest(const ManifestOptions& options, Diagnostics& diagnostics);
 std::string_view default_manifest_text();
 // The files behind "builtin", in the order they are read.
 std::vector<std::filesystem::path> builtin_rule_files();
 
-// The whole manifest as JSON with every default, and the files, versions and digests of what it names: a lock file.
+// The whole manifest as JSON with every default, and the files, versions and digests of what it names: a lock
+// file.
 std::string print_resolved(const Manifest& manifest, const PluginSet& plugins);
 
 }  // namespace tenon

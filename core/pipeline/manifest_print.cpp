@@ -80,7 +80,8 @@ Json files_json(const std::filesystem::path& all, const std::map<std::string, st
 std::vector<std::filesystem::path> builtin_rule_files() {
   std::vector<std::filesystem::path> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(install_root() / "share" / "tenon" / "rules", error)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(install_root() / "share" / "tenon" / "rules", error)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
@@ -114,11 +115,16 @@ std::string print_resolved(const Manifest& manifest, const PluginSet& plugins) {
   json["switches"] = std::move(switches);
   if (!manifest.switch_file.empty()) json["switch_file"] = manifest.switch_file.string();
   json["precision"] = Json{{"mode", manifest.precision.mode}, {"weights", "keep"}};
-  json["kernels"] = Json{{"prefer", manifest.kernels.prefer}, {"pin", manifest.kernels.pin}, {"deny", manifest.kernels.deny}};
-  json["runtime"] = Json{{"threads", manifest.runtime.threads}, {"streams", 1}, {"deterministic", manifest.runtime.deterministic}};
+  json["kernels"] = Json{
+      {"prefer", manifest.kernels.prefer}, {"pin", manifest.kernels.pin}, {"deny", manifest.kernels.deny}};
+  json["runtime"] = Json{{"threads", manifest.runtime.threads},
+                         {"streams", 1},
+                         {"deterministic", manifest.runtime.deterministic}};
   json["rules_verify"] = manifest.rules_verify == 0 ? "off" : manifest.rules_verify == 1 ? "auto" : "sample";
-  if (!manifest.inputs_path.empty() || !manifest.inputs.empty()) json["inputs"] = files_json(manifest.inputs_path, manifest.inputs);
-  if (!manifest.outputs_path.empty() || !manifest.outputs.empty()) json["outputs"] = files_json(manifest.outputs_path, manifest.outputs);
+  if (!manifest.inputs_path.empty() || !manifest.inputs.empty())
+    json["inputs"] = files_json(manifest.inputs_path, manifest.inputs);
+  if (!manifest.outputs_path.empty() || !manifest.outputs.empty())
+    json["outputs"] = files_json(manifest.outputs_path, manifest.outputs);
   json["on_error"] = manifest.on_error == Manifest::OnError::stop ? "stop" : "rollback";
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -15,7 +15,8 @@ JsonPlace ManifestReader::element(const JsonPlace& parent, size_t index) {
 const std::string* ManifestReader::override_of(const std::string& pointer) const {
   // The last one given wins, as its value did.
   for (auto item = overrides_.rbegin(); item != overrides_.rend(); ++item) {
-    if (pointer.starts_with(item->first) && (pointer.size() == item->first.size() || pointer[item->first.size()] == '/'))
+    if (pointer.starts_with(item->first) &&
+        (pointer.size() == item->first.size() || pointer[item->first.size()] == '/'))
       return &item->second;
   }
   return nullptr;
@@ -26,8 +27,8 @@ std::string ManifestReader::where(const JsonPlace& at) const {
   return source_.finding(TN_SEVERITY_INFO, "", at.pointer, "").where;
 }
 
-void ManifestReader::report(tn_severity severity, const char* code, const JsonPlace& at, const std::string& text,
-                            const std::string& hint, JsonSource::Part part) {
+void ManifestReader::report(tn_severity severity, const char* code, const JsonPlace& at,
+                            const std::string& text, const std::string& hint, JsonSource::Part part) {
   if (const std::string* option = override_of(at.pointer)) {
     diagnostics_.add(severity, code, "--set " + *option,
                      text + " [" + at.pointer + "]" + (hint.empty() ? "" : "\n  hint: " + hint));
@@ -36,12 +37,13 @@ void ManifestReader::report(tn_severity severity, const char* code, const JsonPl
   diagnostics_.add(source_.finding(severity, code, at.pointer, text, hint, part));
 }
 
-void ManifestReader::error(const char* code, const JsonPlace& at, const std::string& text, const std::string& hint,
-                           JsonSource::Part part) {
+void ManifestReader::error(const char* code, const JsonPlace& at, const std::string& text,
+                           const std::string& hint, JsonSource::Part part) {
   report(TN_SEVERITY_ERROR, code, at, text, hint, part);
 }
 
-void ManifestReader::warning(const char* code, const JsonPlace& at, const std::string& text, const std::string& hint) {
+void ManifestReader::warning(const char* code, const JsonPlace& at, const std::string& text,
+                             const std::string& hint) {
   report(TN_SEVERITY_WARNING, code, at, text, hint, JsonSource::Part::value);
 }
 
@@ -51,13 +53,20 @@ void ManifestReader::note(const char* code, const JsonPlace& at, const std::stri
 
 std::string ManifestReader::kind_name(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null: return "null";
-    case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "an array";
-    case Json::value_t::string: return "a string";
-    case Json::value_t::boolean: return "a boolean";
-    case Json::value_t::number_float: return "a fraction";
-    default: return "an integer";
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    case Json::value_t::string:
+      return "a string";
+    case Json::value_t::boolean:
+      return "a boolean";
+    case Json::value_t::number_float:
+      return "a fraction";
+    default:
+      return "an integer";
   }
 }
 
@@ -85,7 +94,8 @@ void ManifestReader::check_keys(const JsonPlace& object, std::span<const std::st
   }
 }
 
-std::string ManifestReader::text(const JsonPlace& parent, const char* key, std::string fallback, bool may_be_empty) {
+std::string ManifestReader::text(const JsonPlace& parent, const char* key, std::string fallback,
+                                 bool may_be_empty) {
   if (!has(parent, key)) return fallback;
   const JsonPlace at = child(parent, key);
   if (!at.value->is_string()) {
@@ -112,7 +122,8 @@ bool ManifestReader::boolean(const JsonPlace& parent, const char* key, bool fall
   return fallback;
 }
 
-int64_t ManifestReader::integer(const JsonPlace& parent, const char* key, int64_t fallback, int64_t min, int64_t max) {
+int64_t ManifestReader::integer(const JsonPlace& parent, const char* key, int64_t fallback, int64_t min,
+                                int64_t max) {
   if (!has(parent, key)) return fallback;
   const JsonPlace at = child(parent, key);
   const std::string range = std::to_string(min) + ".." + std::to_string(max);
@@ -120,7 +131,8 @@ int64_t ManifestReader::integer(const JsonPlace& parent, const char* key, int64_
     error("M204", at, "expected an integer " + range + "; found " + kind_name(*at.value));
     return fallback;
   }
-  const bool is_huge = at.value->is_number_unsigned() && at.value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+  const bool is_huge =
+      at.value->is_number_unsigned() && at.value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
   const int64_t value = is_huge ? INT64_MAX : at.value->get<int64_t>();
   if (is_huge || value < min || value > max) {
     error("M205", at, "is " + at.value->dump() + "; expected " + range);

@@ -23,8 +23,11 @@ class ManifestReader {
   ManifestReader(const JsonSource& source, const Json& document, Diagnostics& diagnostics)
       : source_(source), document_(document), diagnostics_(diagnostics) {}
 
-  // Pointers that --set gave a value, with the text of the option: findings below them name it instead of a line.
-  void set_overrides(std::vector<std::pair<std::string, std::string>> overrides) { overrides_ = std::move(overrides); }
+  // Pointers that --set gave a value, with the text of the option: findings below them name it instead of a
+  // line.
+  void set_overrides(std::vector<std::pair<std::string, std::string>> overrides) {
+    overrides_ = std::move(overrides);
+  }
 
   JsonPlace root() const { return {&document_, ""}; }
   static JsonPlace child(const JsonPlace& parent, const std::string& key);
@@ -47,7 +50,8 @@ class ManifestReader {
   std::string text(const JsonPlace& parent, const char* key, std::string fallback, bool may_be_empty = false);
   bool boolean(const JsonPlace& parent, const char* key, bool fallback);
   int64_t integer(const JsonPlace& parent, const char* key, int64_t fallback, int64_t min, int64_t max);
-  std::string choice(const JsonPlace& parent, const char* key, std::string fallback, std::span<const std::string> allowed);
+  std::string choice(const JsonPlace& parent, const char* key, std::string fallback,
+                     std::span<const std::string> allowed);
   std::vector<std::string> texts(const JsonPlace& parent, const char* key);
   static std::string kind_name(const Json& value);  // "a string", "an object"
 

@@ -11,8 +11,8 @@ namespace tenon {
 namespace {
 
 // Below these, what follows is one key whatever dots it has: names of inputs, nodes and rules have dots.
-constexpr std::array<std::string_view, 6> open_objects = {"switches", "model.shapes", "kernels.pin", "inputs", "outputs",
-                                                          "precision.ops"};
+constexpr std::array<std::string_view, 6> open_objects = {"switches", "model.shapes", "kernels.pin",
+                                                          "inputs",   "outputs",      "precision.ops"};
 
 std::vector<std::string> steps_of(std::string_view path) {
   for (const std::string_view open : open_objects) {
@@ -34,7 +34,8 @@ Json value_of(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> apply_settings(Json& document, const std::vector<std::string>& settings,
+std::vector<std::pair<std::string, std::string>> apply_settings(Json& document,
+                                                                const std::vector<std::string>& settings,
                                                                 Diagnostics& diagnostics) {
   std::vector<std::pair<std::string, std::string>> applied;
   for (const std::string& setting : settings) {
@@ -59,14 +60,16 @@ std::vector<std::pair<std::string, std::string>> apply_settings(Json& document, 
       if (at->is_object()) {
         at = &(*at)[step];
         if (at->is_null() && i + 1 < steps.size()) *at = Json::object();
-      } else if (at->is_array() && std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+      } else if (at->is_array() &&
+                 std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
                  step.size() < 9 && std::stoul(step) < at->size()) {
         at = &(*at)[std::stoul(step)];
       } else {
-        diagnostics.error("M206", place,
-                          "'" + step + "' cannot be set: " + (pointer.empty() ? "the manifest" : pointer) + " is " +
-                              (at->is_array() ? "an array of " + std::to_string(at->size()) + " items, numbered from 0"
-                                              : "no object"));
+        diagnostics.error(
+            "M206", place,
+            "'" + step + "' cannot be set: " + (pointer.empty() ? "the manifest" : pointer) + " is " +
+                (at->is_array() ? "an array of " + std::to_string(at->size()) + " items, numbered from 0"
+                                : "no object"));
         reached = false;
       }
       pointer += "/" + pointer_step(step);

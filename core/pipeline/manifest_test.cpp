@@ -10,7 +10,8 @@ using namespace tenon;
 
 namespace {
 
-std::optional<Manifest> parse(const std::string& text, Diagnostics& diagnostics, std::vector<std::string> set = {}) {
+std::optional<Manifest> parse(const std::string& text, Diagnostics& diagnostics,
+                              std::vector<std::string> set = {}) {
   ManifestOptions options;
   options.set = std::move(set);
   return parse_manifest("p.json", text, "/project", options, diagnostics);
@@ -22,7 +23,8 @@ std::vector<std::string> errors(const std::string& text, std::vector<std::string
   CHECK_FALSE(parse(text, diagnostics, std::move(set)));
   std::vector<std::string> lines;
   for (const Diagnostic& diagnostic : diagnostics.all()) {
-    if (diagnostic.severity == TN_SEVERITY_ERROR) lines.push_back(diagnostic.where + ": " + diagnostic.text.substr(0, diagnostic.text.find('\n')));
+    if (diagnostic.severity == TN_SEVERITY_ERROR)
+      lines.push_back(diagnostic.where + ": " + diagnostic.text.substr(0, diagnostic.text.find('\n')));
   }
   return lines;
 }
@@ -105,34 +107,42 @@ TEST_CASE("all findings at once, each with its place, and the nearest key") {
   "plugins": ["onnx", 3, {"sha256": "12"}, "a/b"],
   "pipeline": {"pass": "fold"}
 })");
-  CHECK(found == std::vector<std::string>{
-                     "p.json:3:3: unknown key 'plugin' [/plugin]",
-                     "p.json:2:13: unknown value 'tenon.pipeline/2'; expected one of tenon.pipeline/1 [/schema]",
-                     "p.json:7:23: expected a plugin's name or an object; found an integer [/plugins/1]",
-                     "p.json:7:37: is no SHA-256 digest; expected 64 hexadecimal digits [/plugins/2/sha256]",
-                     "p.json:7:26: names no plugin [/plugins/2]",
-                     "p.json:7:44: 'a/b' is no plugin's name [/plugins/3]",
-                     "p.json:5:12: is 7; expected 0..3 [/level]",
-                     "p.json:8:15: expected an array; found an object [/pipeline]",
-                     "p.json:4:15: unknown key 'treads' [/runtime/treads]",
-                     "p.json:4:39: expected an integer 0..1024; found a string [/runtime/threads]",
-                     "p.json:6:15: unknown value 'rolback'; expected one of rollback, stop [/on_error]",
-                 });
+  CHECK(found ==
+        std::vector<std::string>{
+            "p.json:3:3: unknown key 'plugin' [/plugin]",
+            "p.json:2:13: unknown value 'tenon.pipeline/2'; expected one of tenon.pipeline/1 [/schema]",
+            "p.json:7:23: expected a plugin's name or an object; found an integer [/plugins/1]",
+            "p.json:7:37: is no SHA-256 digest; expected 64 hexadecimal digits [/plugins/2/sha256]",
+            "p.json:7:26: names no plugin [/plugins/2]",
+            "p.json:7:44: 'a/b' is no plugin's name [/plugins/3]",
+            "p.json:5:12: is 7; expected 0..3 [/level]",
+            "p.json:8:15: expected an array; found an object [/pipeline]",
+            "p.json:4:15: unknown key 'treads' [/runtime/treads]",
+            "p.json:4:39: expected an integer 0..1024; found a string [/runtime/threads]",
+            "p.json:6:15: unknown value 'rolback'; expected one of rollback, stop [/on_error]",
+        });
 }
 
 TEST_CASE("what belongs to later work says so") {
-  CHECK(errors(R"({"runtime": {"streams": 2}})") == std::vector<std::string>{"p.json:1:25: more than one stream is not supported yet; use 1 [/runtime/streams]"});
+  CHECK(errors(R"({"runtime": {"streams": 2}})") ==
+        std::vector<std::string>{
+            "p.json:1:25: more than one stream is not supported yet; use 1 [/runtime/streams]"});
   CHECK(errors(R"({"state": {}})").front().find("'state' is not supported yet") != std::string::npos);
-  CHECK(errors(R"({"precision": {"mode": "bf16"}})").front().find("'bf16' is not supported yet") != std::string::npos);
-  CHECK(errors(R"({"precision": {"weights": "int8"}})").front().find("not supported yet") != std::string::npos);
+  CHECK(errors(R"({"precision": {"mode": "bf16"}})").front().find("'bf16' is not supported yet") !=
+        std::string::npos);
+  CHECK(errors(R"({"precision": {"weights": "int8"}})").front().find("not supported yet") !=
+        std::string::npos);
   CHECK(errors(R"({"runtime": {"batching": {}}})").front().find("not supported yet") != std::string::npos);
   CHECK(errors(R"({"model": {"shapes": {"x": [[1, 2]]}}})").front().find("gears") != std::string::npos);
-  CHECK(warnings(R"({"auto_tune": {}})").find("'auto_tune' is not supported yet; it has no effect") != std::string::npos);
-  CHECK(warnings(R"({"pipeline": ["fold", "layout"]})").find("pass 'layout' is not supported yet; it is left out") != std::string::npos);
+  CHECK(warnings(R"({"auto_tune": {}})").find("'auto_tune' is not supported yet; it has no effect") !=
+        std::string::npos);
+  CHECK(warnings(R"({"pipeline": ["fold", "layout"]})")
+            .find("pass 'layout' is not supported yet; it is left out") != std::string::npos);
 }
 
 TEST_CASE("the articles' words") {
-  const Manifest manifest = good(R"({"optimization_level": 2, "pipeline": ["graph_partition", "operator_fusion", "memory_planning", "instruction_schedule"],
+  const Manifest manifest = good(
+      R"({"optimization_level": 2, "pipeline": ["graph_partition", "operator_fusion", "memory_planning", "instruction_schedule"],
     "fusion_patterns": [["Conv", "BatchNormalization", "Relu"]], "computation_optimization": false, "precision_config": {"mode": "strict"},
     "fusion_switch_file": "s.cfg"})");
   CHECK(manifest.level == 2);
@@ -143,13 +153,15 @@ TEST_CASE("the articles' words") {
   CHECK(manifest.switches[0].name == "ALL");
   CHECK(manifest.precision.mode == "strict");
   CHECK(manifest.switch_file == "/project/s.cfg");
-  CHECK(errors(R"({"optimization_level": 2, "level": 3})").front().find("says 2 but \"level\" says 3") != std::string::npos);
+  CHECK(errors(R"({"optimization_level": 2, "level": 3})").front().find("says 2 but \"level\" says 3") !=
+        std::string::npos);
 }
 
 TEST_CASE("--set: values are JSON, else text; names with dots stay whole; a wrong one names the option") {
   const std::string text = R"({"model": "m.onnx", "pipeline": ["fold", {"pass": "fuse"}]})";
-  const Manifest manifest = good(text, {"runtime.threads=3", "model.frontend=onnx", "switches.GraphFusion.ConvBn=off", "kernels.pin.a.b/c=x.y/1",
-                                        "pipeline.1.options={\"max_rounds\": 2}", "plugins=[\"onnx\"]"});
+  const Manifest manifest =
+      good(text, {"runtime.threads=3", "model.frontend=onnx", "switches.GraphFusion.ConvBn=off",
+                  "kernels.pin.a.b/c=x.y/1", "pipeline.1.options={\"max_rounds\": 2}", "plugins=[\"onnx\"]"});
   CHECK(manifest.runtime.threads == 3);
   CHECK(manifest.frontend == "onnx");
   CHECK(manifest.model_path == "/project/m.onnx");
@@ -159,8 +171,10 @@ TEST_CASE("--set: values are JSON, else text; names with dots stay whole; a wron
   CHECK(manifest.plugins.size() == 1);
   CHECK(good(text, {"pipeline=[]"}).pipeline.empty());
   CHECK_FALSE(good(text, {"pipeline=[]"}).pipeline_is_default);
-  CHECK(errors(text, {"runtime.treads=2"}) == std::vector<std::string>{"--set runtime.treads=2: unknown key 'treads' [/runtime/treads]"});
-  CHECK(errors(text, {"runtime.threads=many"}).front() == "--set runtime.threads=many: expected an integer 0..1024; found a string [/runtime/threads]");
+  CHECK(errors(text, {"runtime.treads=2"}) ==
+        std::vector<std::string>{"--set runtime.treads=2: unknown key 'treads' [/runtime/treads]"});
+  CHECK(errors(text, {"runtime.threads=many"}).front() ==
+        "--set runtime.threads=many: expected an integer 0..1024; found a string [/runtime/threads]");
   CHECK(errors(text, {"nothing"}).front().find("--set nothing: expected key=value") == 0);
   CHECK(errors(text, {"pipeline.9.pass=x"}).front().find("is an array of 2 items") != std::string::npos);
   CHECK(errors(text, {"a..b=1"}).front().find("empty step") != std::string::npos);
@@ -191,14 +205,17 @@ TEST_CASE("the resolved manifest is a manifest again, and says the same") {
   std::ofstream(folder + "/m.onnx") << "model";
   std::ofstream(folder + "/r.json") << "[]";
   Diagnostics diagnostics;
-  const auto manifest = parse_manifest("p.json", R"({"model": {"path": "m.onnx", "shapes": {"x": ["N", 2, -1, "1~4"]}}, "rules": ["r.json"], "plugins": [],
+  const auto manifest = parse_manifest(
+      "p.json",
+      R"({"model": {"path": "m.onnx", "shapes": {"x": ["N", 2, -1, "1~4"]}}, "rules": ["r.json"], "plugins": [],
     "switches": {"A": "off"}, "runtime": {"threads": 5}, "pipeline": [{"pass": "fuse", "options": {"max_rounds": 3}}], "inputs": "in.npz"})",
-                                       folder, {}, diagnostics);
+      folder, {}, diagnostics);
   REQUIRE(manifest);
   Host host;
   const PluginSet plugins(host);
   const std::string resolved = print_resolved(*manifest, plugins);
-  CHECK(resolved.find("9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4") != std::string::npos);  // of "model"
+  CHECK(resolved.find("9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4") !=
+        std::string::npos);  // of "model"
   const auto again = parse_manifest("lock.json", resolved, "/elsewhere", {}, diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.all()) UNSCOPED_INFO(to_string(diagnostic));
   REQUIRE(again);

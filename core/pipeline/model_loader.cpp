@@ -17,10 +17,12 @@ std::string formats_of(const Registries& registries) {
   std::string text;
   for (const FrontendEntry& entry : registries.frontends()) {
     std::string suffixes;
-    for (uint32_t i = 0; i < entry.record->suffix_count; ++i) suffixes += (i == 0 ? "" : " ") + string(entry.record->suffixes[i]);
+    for (uint32_t i = 0; i < entry.record->suffix_count; ++i)
+      suffixes += (i == 0 ? "" : " ") + string(entry.record->suffixes[i]);
     text += (text.empty() ? "" : ", ") + string(entry.record->id) + " (" + suffixes + ")";
   }
-  return text.empty() ? "no frontend is loaded; name a plugin that reads models, such as \"onnx\"" : "formats that can be read: " + text;
+  return text.empty() ? "no frontend is loaded; name a plugin that reads models, such as \"onnx\""
+                      : "formats that can be read: " + text;
 }
 
 }  // namespace
@@ -31,15 +33,17 @@ const FrontendEntry& choose_frontend(const Manifest& manifest, const Registries&
     if (const FrontendEntry* named = registries.frontend(manifest.frontend)) return *named;
     std::vector<std::string> known;
     for (const FrontendEntry& entry : registries.frontends()) known.push_back(string(entry.record->id));
-    throw Error(exit_bad_input, manifest.path, "model.frontend is '" + manifest.frontend + "', which no loaded plugin has" +
-                                                   did_you_mean(manifest.frontend, known) + "; " + formats_of(registries));
+    throw Error(exit_bad_input, manifest.path,
+                "model.frontend is '" + manifest.frontend + "', which no loaded plugin has" +
+                    did_you_mean(manifest.frontend, known) + "; " + formats_of(registries));
   }
   const std::shared_ptr<const MappedFile> file = MappedFile::open(manifest.model_path);
   const FrontendEntry* best = nullptr;
   const FrontendEntry* second = nullptr;
   int best_confidence = 0;
   for (const FrontendEntry& entry : registries.frontends()) {
-    const int confidence = entry.record->probe(entry.instance, to_abi(path), file->data(), std::min(file->size(), probed_bytes));
+    const int confidence =
+        entry.record->probe(entry.instance, to_abi(path), file->data(), std::min(file->size(), probed_bytes));
     if (confidence > best_confidence) {
       best = &entry;
       second = nullptr;
@@ -48,18 +52,23 @@ const FrontendEntry& choose_frontend(const Manifest& manifest, const Registries&
       second = &entry;
     }
   }
-  if (best == nullptr) throw Error(exit_bad_input, path, "no frontend knows this file; " + formats_of(registries));
+  if (best == nullptr)
+    throw Error(exit_bad_input, path, "no frontend knows this file; " + formats_of(registries));
   if (second != nullptr) {
-    throw Error(exit_bad_input, path, "frontends '" + string(best->record->id) + "' (plugin " + std::string(best->plugin) + ") and '" +
-                                          string(second->record->id) + "' (plugin " + std::string(second->plugin) +
-                                          ") are equally sure that it is theirs; name one: --set model.frontend=" + string(best->record->id));
+    throw Error(exit_bad_input, path,
+                "frontends '" + string(best->record->id) + "' (plugin " + std::string(best->plugin) +
+                    ") and '" + string(second->record->id) + "' (plugin " + std::string(second->plugin) +
+                    ") are equally sure that it is theirs; name one: --set model.frontend=" +
+                    string(best->record->id));
   }
   return *best;
 }
 
-std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& registries, const Host& host, Diagnostics& diagnostics) {
+std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& registries, const Host& host,
+                                  Diagnostics& diagnostics) {
   if (manifest.model_path.empty())
-    throw Error(exit_bad_input, manifest.path, "names no model; give model.path, or a model file on the command line");
+    throw Error(exit_bad_input, manifest.path,
+                "names no model; give model.path, or a model file on the command line");
   std::error_code error;
   if (std::filesystem::is_directory(manifest.model_path, error))
     throw Error(exit_bad_input, manifest.model_path.string(), "is a folder; name the model file in it");
@@ -67,7 +76,8 @@ std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& re
   if (!manifest.model_sha256.empty()) {
     const std::string is = sha256_file(manifest.model_path);
     if (is != manifest.model_sha256) {
-      throw Error(exit_bad_input, manifest.model_path.string(), "has the sha256 " + is + "; the manifest pins " + manifest.model_sha256);
+      throw Error(exit_bad_input, manifest.model_path.string(),
+                  "has the sha256 " + is + "; the manifest pins " + manifest.model_sha256);
     }
   }
   auto graph = std::make_unique<Graph>();
@@ -75,14 +85,17 @@ std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& re
   const std::string path = manifest.model_path.string();
   Transaction edit(*graph, "frontend " + string(frontend.record->id), TN_EDIT_BUILD);
   Diagnostics said;
-  const tn_status status = frontend.record->load(frontend.instance, host.abi(), to_abi(path), graph.get(), edit.get(), said.abi());
+  const tn_status status =
+      frontend.record->load(frontend.instance, host.abi(), to_abi(path), graph.get(), edit.get(), said.abi());
   for (Diagnostic diagnostic : said.all()) {
     if (diagnostic.where.empty()) diagnostic.where = path;
     diagnostics.add(std::move(diagnostic));
   }
   if (status != TN_OK || said.has_errors()) {
     if (!said.has_errors()) {
-      diagnostics.error("M240", path, "frontend '" + string(frontend.record->id) + "' cannot read it (status " + std::to_string(status) + ") and did not say why");
+      diagnostics.error("M240", path,
+                        "frontend '" + string(frontend.record->id) + "' cannot read it (status " +
+                            std::to_string(status) + ") and did not say why");
     }
     diagnostics.throw_if_errors(exit_bad_input);
   }
@@ -100,18 +113,22 @@ void apply_shapes(Graph& graph, const std::vector<ShapeOverride>& shapes, Diagno
   for (const ShapeOverride& shape : shapes) {
     const auto found = std::find(known.begin(), known.end(), shape.input);
     if (found == known.end()) {
-      diagnostics.error("M241", shape.where, "the model has no input '" + shape.input + "'" + did_you_mean(shape.input, known) + "; its inputs: " + join(known, ", "));
+      diagnostics.error("M241", shape.where,
+                        "the model has no input '" + shape.input + "'" + did_you_mean(shape.input, known) +
+                            "; its inputs: " + join(known, ", "));
       continue;
     }
     const tn_value input = main.inputs[static_cast<size_t>(found - known.begin())];
     tn_type type = graph.type(input);
     if (type.kind != TN_KIND_TENSOR) {
-      diagnostics.error("M241", shape.where, "input '" + shape.input + "' is no tensor; it has no shape to set");
+      diagnostics.error("M241", shape.where,
+                        "input '" + shape.input + "' is no tensor; it has no shape to set");
       continue;
     }
     if (type.rank >= 0 && static_cast<size_t>(type.rank) != shape.dims.size()) {
-      diagnostics.error("M241", shape.where, "input '" + shape.input + "' has rank " + std::to_string(type.rank) + "; " + std::to_string(shape.dims.size()) +
-                                                 " dimensions are given");
+      diagnostics.error("M241", shape.where,
+                        "input '" + shape.input + "' has rank " + std::to_string(type.rank) + "; " +
+                            std::to_string(shape.dims.size()) + " dimensions are given");
       continue;
     }
     std::vector<tn_dim> dims;
@@ -120,8 +137,10 @@ void apply_shapes(Graph& graph, const std::vector<ShapeOverride>& shapes, Diagno
       const ShapeDim& dim = shape.dims[i];
       const tn_dim own = type.rank >= 0 ? type.dims[i] : -1;
       if (own >= 0 && dim.number && *dim.number != own) {
-        diagnostics.error("M241", shape.where, "dimension " + std::to_string(i) + " of input '" + shape.input + "' is " + std::to_string(own) + " in the model; " +
-                                                   std::to_string(*dim.number) + " cannot be given: only dimensions that the model leaves open can be set");
+        diagnostics.error("M241", shape.where,
+                          "dimension " + std::to_string(i) + " of input '" + shape.input + "' is " +
+                              std::to_string(own) + " in the model; " + std::to_string(*dim.number) +
+                              " cannot be given: only dimensions that the model leaves open can be set");
         fits = false;
       }
       if (dim.number) {
@@ -158,7 +177,8 @@ bool is_old(const Graph& graph, const Registries& registries, tn_node id, const 
 }
 
 // One round over `nodes` and what their upgrades make. Nodes that must wait for types stay in the list.
-std::vector<Pending> upgrade_round(Graph& graph, const Registries& registries, std::vector<tn_node> nodes, bool infer, Diagnostics& diagnostics) {
+std::vector<Pending> upgrade_round(Graph& graph, const Registries& registries, std::vector<tn_node> nodes,
+                                   bool infer, Diagnostics& diagnostics) {
   std::vector<Pending> waiting;
   Transaction edit(graph, "upgrade", infer ? 0 : TN_EDIT_NO_INFER);
   uint32_t next_new = graph.node_bound();
@@ -174,24 +194,31 @@ std::vector<Pending> upgrade_round(Graph& graph, const Registries& registries, s
     const int32_t version = graph.node(id).op_version;
     const std::string place = node_place(graph, id);
     if (version < def.first_version) {
-      diagnostics.error("M242", place, "operator " + std::string(graph.op_name(id)) + " exists since version " + std::to_string(def.first_version) +
-                                           "; the model uses version " + std::to_string(version));
+      diagnostics.error("M242", place,
+                        "operator " + std::string(graph.op_name(id)) + " exists since version " +
+                            std::to_string(def.first_version) + "; the model uses version " +
+                            std::to_string(version));
       continue;
     }
     if (def.upgrade != nullptr) {
       Diagnostics said;
-      const tn_status status = def.upgrade(entry->instance, graph_api(), edit_api(), &graph, edit.get(), id, said.abi());
+      const tn_status status =
+          def.upgrade(entry->instance, graph_api(), edit_api(), &graph, edit.get(), id, said.abi());
       if (status == TN_DECLINED || status == TN_ERR_UNSUPPORTED) {
-        waiting.push_back({id, said.empty() ? std::string("its plugin gives no reason") : said.all().front().text});
+        waiting.push_back(
+            {id, said.empty() ? std::string("its plugin gives no reason") : said.all().front().text});
         continue;
       }
       if (status != TN_OK) {
-        diagnostics.error("M243", place, "cannot be brought from version " + std::to_string(version) + " to " + std::to_string(def.since_version) + ": " +
-                                             (said.empty() ? "status " + std::to_string(status) : said.all().front().text));
+        diagnostics.error("M243", place,
+                          "cannot be brought from version " + std::to_string(version) + " to " +
+                              std::to_string(def.since_version) + ": " +
+                              (said.empty() ? "status " + std::to_string(status) : said.all().front().text));
         continue;
       }
     }
-    // Without an upgrade function, and where it changed nothing, the node's form means the same in both versions.
+    // Without an upgrade function, and where it changed nothing, the node's form means the same in both
+    // versions.
     const OpEntry* still = nullptr;
     if (graph.node(id).alive && graph.node(id).op_version == version && is_old(graph, registries, id, still))
       edit_api()->set_version(edit.get(), id, def.since_version);
@@ -229,9 +256,10 @@ void upgrade_and_infer(Graph& graph, const Registries& registries, Diagnostics& 
     if (waiting.size() >= before) {
       for (const Pending& pending : waiting) {
         const OpEntry* entry = registries.find(graph.node(pending.node).op);
-        diagnostics.error("M243", node_place(graph, pending.node),
-                          "cannot be brought from version " + std::to_string(graph.node(pending.node).op_version) + " to " +
-                              std::to_string(entry == nullptr ? 0 : entry->def->since_version) + ": " + pending.text);
+        diagnostics.error(
+            "M243", node_place(graph, pending.node),
+            "cannot be brought from version " + std::to_string(graph.node(pending.node).op_version) + " to " +
+                std::to_string(entry == nullptr ? 0 : entry->def->since_version) + ": " + pending.text);
       }
       diagnostics.throw_if_errors(exit_bad_input);
     }

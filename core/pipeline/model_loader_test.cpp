@@ -10,8 +10,10 @@ using namespace tenon;
 
 namespace {
 
-// The fakes' graph: x -> old -> Neg -> y, built by whichever frontend loads. `old` is an operator of version 1.
-tn_status load_chain(void*, const tn_host*, tn_str path, tn_graph* graph, tn_edit* edit, const tn_diag* diag) {
+// The fakes' graph: x -> old -> Neg -> y, built by whichever frontend loads. `old` is an operator of
+// version 1.
+tn_status load_chain(void*, const tn_host*, tn_str path, tn_graph* graph, tn_edit* edit,
+                     const tn_diag* diag) {
   if (view(path).ends_with("broken.aaa")) {
     report(diag, TN_SEVERITY_ERROR, "A1", "byte 4", "the magic number is wrong");
     return TN_ERR_INVALID;
@@ -44,13 +46,18 @@ tn_status load_chain(void*, const tn_host*, tn_str path, tn_graph* graph, tn_edi
 int probe_a(void*, tn_str path, const uint8_t* bytes, uint64_t count) {
   return view(path).ends_with(".aaa") ? (count > 0 && bytes[0] == 'A' ? 90 : 40) : 0;
 }
-int probe_b(void*, tn_str path, const uint8_t*, uint64_t) { return view(path).ends_with(".aaa") ? 40 : view(path).ends_with(".bbb") ? 10 : 0; }
+int probe_b(void*, tn_str path, const uint8_t*, uint64_t) {
+  return view(path).ends_with(".aaa") ? 40 : view(path).ends_with(".bbb") ? 10 : 0;
+}
 
 // Version 2 to 3 of Old: nothing but the version.
-tn_status upgrade_old(void*, const tn_graph_api*, const tn_edit_api*, tn_graph*, tn_edit*, tn_node, const tn_diag*) { return TN_OK; }
+tn_status upgrade_old(void*, const tn_graph_api*, const tn_edit_api*, tn_graph*, tn_edit*, tn_node,
+                      const tn_diag*) {
+  return TN_OK;
+}
 // Needs its operand's rank, which is known after inference of what comes before.
-tn_status upgrade_needs_rank(void*, const tn_graph_api* graph_api, const tn_edit_api* edit_api, tn_graph* graph, tn_edit* edit, tn_node node,
-                             const tn_diag* diag) {
+tn_status upgrade_needs_rank(void*, const tn_graph_api* graph_api, const tn_edit_api* edit_api,
+                             tn_graph* graph, tn_edit* edit, tn_node node, const tn_diag* diag) {
   tn_node_info info{};
   info.size = sizeof info;
   graph_api->node(graph, node, &info);
@@ -64,7 +71,8 @@ tn_status upgrade_needs_rank(void*, const tn_graph_api* graph_api, const tn_edit
   return edit_api->set_version(edit, node, 3);
 }
 
-tn_op_def make_op(const char* name, tn_status (*upgrade)(void*, const tn_graph_api*, const tn_edit_api*, tn_graph*, tn_edit*, tn_node, const tn_diag*)) {
+tn_op_def make_op(const char* name, tn_status (*upgrade)(void*, const tn_graph_api*, const tn_edit_api*,
+                                                         tn_graph*, tn_edit*, tn_node, const tn_diag*)) {
   static const tn_param_def in[] = {{to_abi("X"), to_abi("T"), 0, 0}};
   static const tn_param_def out[] = {{to_abi("Y"), to_abi("T"), 0, 0}};
   static const tn_type_var any[] = {{to_abi("T"), nullptr, 0, 0}};
@@ -89,8 +97,10 @@ const void* interface_of(const char* id) {
   static const tn_op_def* const ops[] = {&old, &needs_rank};
   static const tn_op_list op_list = {sizeof(tn_op_list), 2, ops};
   static const tn_str suffixes[] = {to_abi(".aaa")};
-  static const tn_frontend_record a = {sizeof(tn_frontend_record), 0, to_abi("a"), to_abi(""), suffixes, 1, 0, &probe_a, &load_chain};
-  static const tn_frontend_record b = {sizeof(tn_frontend_record), 0, to_abi("b"), to_abi(""), suffixes, 1, 0, &probe_b, &load_chain};
+  static const tn_frontend_record a = {
+      sizeof(tn_frontend_record), 0, to_abi("a"), to_abi(""), suffixes, 1, 0, &probe_a, &load_chain};
+  static const tn_frontend_record b = {
+      sizeof(tn_frontend_record), 0, to_abi("b"), to_abi(""), suffixes, 1, 0, &probe_b, &load_chain};
   static const tn_frontend_record* const frontends[] = {&a, &b};
   static const tn_frontend_list frontend_list = {sizeof(tn_frontend_list), 2, frontends};
   if (std::string_view(id) == TN_OPS_ID) return &op_list;
@@ -128,15 +138,20 @@ TEST_CASE("the surest frontend reads the file; a tie, an unknown file and a wron
   Loader loader;
   CHECK(loader.read(Loader::file("m.aaa")) != nullptr);
   CHECK(loader.read(Loader::file("m.bbb")) != nullptr);
-  CHECK_THROWS_WITH(loader.read(Loader::file("tie.aaa", "x")), Catch::Contains("frontends 'a' (plugin fakes) and 'b' (plugin fakes) are equally sure"));
+  CHECK_THROWS_WITH(loader.read(Loader::file("tie.aaa", "x")),
+                    Catch::Contains("frontends 'a' (plugin fakes) and 'b' (plugin fakes) are equally sure"));
   CHECK(loader.read(Loader::file("tie.aaa", "x"), "b") != nullptr);
-  CHECK_THROWS_WITH(loader.read(Loader::file("m.zip")), Catch::Contains("no frontend knows this file; formats that can be read: a (.aaa), b (.aaa)"));
-  CHECK_THROWS_WITH(loader.read(Loader::file("m.aaa"), "onyx"), Catch::Contains("model.frontend is 'onyx', which no loaded plugin has"));
+  CHECK_THROWS_WITH(
+      loader.read(Loader::file("m.zip")),
+      Catch::Contains("no frontend knows this file; formats that can be read: a (.aaa), b (.aaa)"));
+  CHECK_THROWS_WITH(loader.read(Loader::file("m.aaa"), "onyx"),
+                    Catch::Contains("model.frontend is 'onyx', which no loaded plugin has"));
   CHECK_THROWS_WITH(loader.read(test::scratch_dir() + "/absent.aaa"), Catch::Contains("absent.aaa"));
   CHECK_THROWS_WITH(loader.read(test::scratch_dir()), Catch::Contains("is a folder"));
   CHECK_THROWS_WITH(loader.read(""), Catch::Contains("names no model"));
   CHECK_THROWS_WITH(loader.read(Loader::file("broken.aaa")), Catch::Contains("the magic number is wrong"));
-  CHECK_THROWS_WITH(loader.read(Loader::file("silent.aaa")), Catch::Contains("cannot read it (status 6) and did not say why"));
+  CHECK_THROWS_WITH(loader.read(Loader::file("silent.aaa")),
+                    Catch::Contains("cannot read it (status 6) and did not say why"));
 }
 
 TEST_CASE("older nodes are upgraded, those that need types after inference, and everything is inferred") {
@@ -150,10 +165,12 @@ TEST_CASE("older nodes are upgraded, those that need types after inference, and 
   }
 }
 
-TEST_CASE("a version older than the operator, and an upgrade that never comes, are errors with the node's name") {
+TEST_CASE(
+    "a version older than the operator, and an upgrade that never comes, are errors with the node's name") {
   Loader loader;
   const auto ancient = loader.read(Loader::file("ancient.aaa"));
-  CHECK_THROWS_WITH(upgrade_and_infer(*ancient, loader.registries, loader.diagnostics), Catch::Contains("exists since version 2; the model uses version 1"));
+  CHECK_THROWS_WITH(upgrade_and_infer(*ancient, loader.registries, loader.diagnostics),
+                    Catch::Contains("exists since version 2; the model uses version 1"));
 }
 
 TEST_CASE("an operator that nobody defines is kept") {
@@ -169,7 +186,8 @@ TEST_CASE("model.shapes: numbers and names where the model leaves a dimension op
     Loader loader;
     const auto graph = loader.read(Loader::file("m.aaa"));
     apply_shapes(*graph, {{std::move(input), std::move(dims), "p.json:2:3"}}, loader.diagnostics);
-    if (loader.diagnostics.has_errors()) return loader.diagnostics.all().back().where + ": " + loader.diagnostics.all().back().text;
+    if (loader.diagnostics.has_errors())
+      return loader.diagnostics.all().back().where + ": " + loader.diagnostics.all().back().text;
     upgrade_and_infer(*graph, loader.registries, loader.diagnostics);
     return type_text(*graph, graph->type(graph->region(0).outputs[0]));
   };
@@ -177,7 +195,8 @@ TEST_CASE("model.shapes: numbers and names where the model leaves a dimension op
   CHECK(apply({open, open}) == "float32[N,4]");
   CHECK(apply({ShapeDim{8, "", 0, INT64_MAX}, open}) == "float32[8,4]");
   CHECK(apply({ShapeDim{std::nullopt, "batch", 1, 16}, ShapeDim{4, "", 0, INT64_MAX}}) == "float32[batch,4]");
-  CHECK(apply({open, ShapeDim{5, "", 0, INT64_MAX}}).find("p.json:2:3: dimension 1 of input 'x' is 4 in the model; 5 cannot be given") == 0);
+  CHECK(apply({open, ShapeDim{5, "", 0, INT64_MAX}})
+            .find("p.json:2:3: dimension 1 of input 'x' is 4 in the model; 5 cannot be given") == 0);
   CHECK(apply({open}).find("has rank 2; 1 dimensions are given") != std::string::npos);
   CHECK(apply({open, open}, "X").find("the model has no input 'X'") != std::string::npos);
 }

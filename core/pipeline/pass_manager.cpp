@@ -31,9 +31,12 @@ const PassRun& run_of(const tn_pass_ctx* ctx) { return *static_cast<const PassRu
 
 tn_str answer_switch(const tn_pass_ctx* ctx, tn_str name) {
   switch (run_of(ctx).switches->state(view(name))) {
-    case SwitchState::on: return to_abi("on");
-    case SwitchState::off: return to_abi("off");
-    default: return {nullptr, 0};
+    case SwitchState::on:
+      return to_abi("on");
+    case SwitchState::off:
+      return to_abi("off");
+    default:
+      return {nullptr, 0};
   }
 }
 
@@ -76,8 +79,9 @@ void take_record(void* context, const tn_explain_record* record) {
     ++count->second.count;
     return;
   }
-  ExplainEntry entry{record->reason, record->root, record->value, run.pass_report->id, string(record->who), string(record->place),
-                     string(record->expr), string(record->got), string(record->hint), record->matched_nodes, record->pattern_nodes};
+  ExplainEntry entry{record->reason,       record->root,          record->value,        run.pass_report->id,
+                     string(record->who),  string(record->place), string(record->expr), string(record->got),
+                     string(record->hint), record->matched_nodes, record->pattern_nodes};
   if (entry.place.empty()) entry.place = place_name(*run.host_graph, record->root);
   add_explanation(*run.report, std::move(entry), run.keep_records);
 }
@@ -89,19 +93,23 @@ struct Boundary {
   explicit Boundary(const Graph& graph) {
     const Region& region = graph.region(Graph::main_region);
     inputs = region.inputs;
-    for (uint32_t i = 0; i < region.outputs.size(); ++i) outputs.emplace_back(graph.output_name(Graph::main_region, i));
+    for (uint32_t i = 0; i < region.outputs.size(); ++i)
+      outputs.emplace_back(graph.output_name(Graph::main_region, i));
   }
   bool operator==(const Boundary&) const = default;
 };
 
-// Nodes that run: those of bodies that fused nodes carry stand for the same work once more, and are not counted.
+// Nodes that run: those of bodies that fused nodes carry stand for the same work once more, and are not
+// counted.
 uint64_t count_nodes(const Graph& graph) {
   uint64_t count = 0;
   for (tn_region id = 0; id < graph.region_bound(); ++id) {
     if (!graph.region(id).alive) continue;
     bool runs = true;
-    for (tn_node owner = graph.region(id).parent; owner != TN_NONE && runs; owner = graph.region(graph.node(owner).region_id).parent) {
-      const OpEntry* entry = graph.registry() == nullptr ? nullptr : graph.registry()->find(graph.node(owner).op);
+    for (tn_node owner = graph.region(id).parent; owner != TN_NONE && runs;
+         owner = graph.region(graph.node(owner).region_id).parent) {
+      const OpEntry* entry =
+          graph.registry() == nullptr ? nullptr : graph.registry()->find(graph.node(owner).op);
       runs = entry == nullptr || (entry->def->flags & TN_OP_CONTROL_FLOW) != 0;
     }
     if (runs) count += graph.region(id).node_count;
@@ -129,8 +137,9 @@ void dump(const Graph& graph, const PassOptions& options, size_t number, const s
 }  // namespace
 
 std::string_view reason_name(uint32_t reason) {
-  static constexpr std::string_view names[] = {"applied", "escape", "guard",  "const",  "dtype",  "shape",    "unknown",   "kernel",
-                                               "cost",    "lost",   "budget", "switch", "verify", "rollback", "structure", "limit"};
+  static constexpr std::string_view names[] = {
+      "applied", "escape", "guard",  "const",  "dtype",  "shape",    "unknown",   "kernel",
+      "cost",    "lost",   "budget", "switch", "verify", "rollback", "structure", "limit"};
   static_assert(std::size(names) == TN_REASON_COUNT);
   return reason < TN_REASON_COUNT ? names[reason] : "?";
 }
@@ -152,25 +161,28 @@ std::vector<PreparedPass> PassManager::prepare(const std::vector<PassRequest>& r
       if (is_default) {
         diagnostics.info("M232", request.where, text + "; the default pipeline goes on without it");
       } else {
-        diagnostics.error("M232", request.where, text + did_you_mean(request.pass, known) +
-                              (known.empty() ? "; no passes are loaded: name a plugin that brings it" : "; passes: " + join(known, ", ")));
+        diagnostics.error("M232", request.where,
+                          text + did_you_mean(request.pass, known) +
+                              (known.empty() ? "; no passes are loaded: name a plugin that brings it"
+                                             : "; passes: " + join(known, ", ")));
       }
       continue;
     }
     PreparedPass pass;
     pass.entry = entry;
     pass.where = request.where;
-    resolve_options("pass '" + request.pass + "'", entry->record->options, entry->record->option_count, request.options, request.where,
-                    pass, diagnostics);
+    resolve_options("pass '" + request.pass + "'", entry->record->options, entry->record->option_count,
+                    request.options, request.where, pass, diagnostics);
     prepared.push_back(std::move(pass));
   }
 
-  // Where a pass must come after another that is named behind it, the other is moved up. Bounded, so that a circle of
-  // wishes ends; then the rest stays as written.
+  // Where a pass must come after another that is named behind it, the other is moved up. Bounded, so that a
+  // circle of wishes ends; then the rest stays as written.
   const auto first_of = [&](tn_str id) {
-    return static_cast<size_t>(std::find_if(prepared.begin(), prepared.end(), [&](const PreparedPass& pass) {
-             return view(pass.entry->record->id) == view(id);
-           }) - prepared.begin());
+    return static_cast<size_t>(
+        std::find_if(prepared.begin(), prepared.end(),
+                     [&](const PreparedPass& pass) { return view(pass.entry->record->id) == view(id); }) -
+        prepared.begin());
   };
   const auto last_of = [&](tn_str id) {
     size_t last = prepared.size();
@@ -180,9 +192,11 @@ std::vector<PreparedPass> PassManager::prepare(const std::vector<PassRequest>& r
     return last;
   };
   const auto move_up = [&](size_t from, size_t to) {
-    diagnostics.info("M233", prepared[from].where, "pass '" + string(prepared[from].entry->record->id) + "' must come before '" +
+    diagnostics.info("M233", prepared[from].where,
+                     "pass '" + string(prepared[from].entry->record->id) + "' must come before '" +
                          string(prepared[to].entry->record->id) + "'; it is moved there");
-    std::rotate(prepared.begin() + static_cast<ptrdiff_t>(to), prepared.begin() + static_cast<ptrdiff_t>(from),
+    std::rotate(prepared.begin() + static_cast<ptrdiff_t>(to),
+                prepared.begin() + static_cast<ptrdiff_t>(from),
                 prepared.begin() + static_cast<ptrdiff_t>(from) + 1);
   };
   bool moved = true;
@@ -210,8 +224,8 @@ std::vector<PreparedPass> PassManager::prepare(const std::vector<PassRequest>& r
   return prepared;
 }
 
-void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const PassOptions& options, OptimizeReport& report,
-                          Diagnostics& diagnostics) const {
+void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const PassOptions& options,
+                          OptimizeReport& report, Diagnostics& diagnostics) const {
   const tn_pass_record& record = *prepared.entry->record;
   PassReport& pass = report.passes.emplace_back();
   pass.id = string(record.id);
@@ -220,9 +234,12 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   if (record.level > options.level || switches_.state(pass.id) == SwitchState::off) {
     pass.outcome = PassReport::Outcome::switched_off;
     pass.reason = record.level > options.level
-                      ? "level " + std::to_string(options.level) + "; the pass runs from level " + std::to_string(record.level)
+                      ? "level " + std::to_string(options.level) + "; the pass runs from level " +
+                            std::to_string(record.level)
                       : "switched off";
-    add_explanation(report, {TN_REASON_SWITCH, TN_NONE, TN_NONE, pass.id, pass.id, {}, {}, pass.reason, {}, 0, 0}, options.explain);
+    add_explanation(report,
+                    {TN_REASON_SWITCH, TN_NONE, TN_NONE, pass.id, pass.id, {}, {}, pass.reason, {}, 0, 0},
+                    options.explain);
     return;
   }
 
@@ -276,7 +293,8 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   // An open transaction would make the next pass fail with a message about the wrong one.
   tn_edit* probe = nullptr;
   if (edit_api()->begin(&graph, to_abi("check"), TN_EDIT_NO_INFER, &probe) == TN_ERR_INVALID) {
-    throw Error(exit_job_failed, "pass " + pass.id, "left a transaction open; report it to the vendor of plugin " + pass.plugin);
+    throw Error(exit_job_failed, "pass " + pass.id,
+                "left a transaction open; report it to the vendor of plugin " + pass.plugin);
   }
   if (probe != nullptr) edit_api()->rollback(probe);
 
@@ -290,7 +308,8 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   for (Diagnostic diagnostic : said.all()) {
     if (diagnostic.where.empty()) diagnostic.where = "pass " + pass.id;
     // The run goes on without the pass, so its errors are not the run's.
-    if (diagnostic.severity == TN_SEVERITY_ERROR && options.on_error == Manifest::OnError::rollback) diagnostic.severity = TN_SEVERITY_WARNING;
+    if (diagnostic.severity == TN_SEVERITY_ERROR && options.on_error == Manifest::OnError::rollback)
+      diagnostic.severity = TN_SEVERITY_WARNING;
     diagnostics.add(std::move(diagnostic));
   }
   if (!failure.empty()) {
@@ -303,10 +322,14 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
       total.applied -= count.applied;
     }
     pass.counts.clear();
-    add_explanation(report, {TN_REASON_ROLLBACK, TN_NONE, TN_NONE, pass.id, pass.id, {}, {}, failure, {}, 0, 0}, options.explain);
+    add_explanation(report,
+                    {TN_REASON_ROLLBACK, TN_NONE, TN_NONE, pass.id, pass.id, {}, {}, failure, {}, 0, 0},
+                    options.explain);
     if (options.on_error == Manifest::OnError::stop)
-      throw Error(exit_job_failed, "pass " + pass.id, "failed: " + failure + "; leave it out of the pipeline or switch it off");
-    diagnostics.warning("M234", "pass " + pass.id, "failed and was undone; the run goes on without it: " + failure);
+      throw Error(exit_job_failed, "pass " + pass.id,
+                  "failed: " + failure + "; leave it out of the pipeline or switch it off");
+    diagnostics.warning("M234", "pass " + pass.id,
+                        "failed and was undone; the run goes on without it: " + failure);
     return;
   }
   if (is_changed) graph.drop_unused_constants();
@@ -316,13 +339,14 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   pass.edits = graph.edits_committed() - edits_before;
 }
 
-void PassManager::run(Graph& graph, std::span<const PreparedPass> passes, const PassOptions& options, OptimizeReport& report,
-                      Diagnostics& diagnostics) const {
+void PassManager::run(Graph& graph, std::span<const PreparedPass> passes, const PassOptions& options,
+                      OptimizeReport& report, Diagnostics& diagnostics) const {
   graph.set_edit_limit(options.edit_limit);
   report.nodes_before = report.nodes_after = count_nodes(graph);
   dump(graph, options, 0, "start");
   for (size_t i = 0; i < passes.size(); ++i) {
-    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) throw Error(exit_job_failed, "optimize", "was cancelled");
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
+      throw Error(exit_job_failed, "optimize", "was cancelled");
     run_one(graph, passes[i], options, report, diagnostics);
     dump(graph, options, i + 1, report.passes.back().id);
     report.edit_limit_reached = graph.edits_committed() >= options.edit_limit;

@@ -1,4 +1,5 @@
-// The one wrapper of every pass: options, order, switch, time, verification after, undo, dump, counts, explanations.
+// The one wrapper of every pass: options, order, switch, time, verification after, undo, dump, counts,
+// explanations.
 #pragma once
 #include <tenon/abi/explain.h>
 #include <tenon/abi/pass.h>
@@ -50,14 +51,15 @@ struct PassReport {
 };
 
 struct OptimizeReport {
-  uint64_t nodes_before = 0, nodes_after = 0;  // of all regions that run: bodies of fused nodes are not counted
+  uint64_t nodes_before = 0,
+           nodes_after = 0;  // of all regions that run: bodies of fused nodes are not counted
   uint64_t edits = 0;
   bool edit_limit_reached = false;
   std::vector<std::string> edit_authors;  // pass or rule of each edit, when there was a limit
   std::vector<PassReport> passes;
   std::map<std::string, RuleCount> rules;  // by rule or step name, over all passes
   std::map<std::pair<std::string, uint32_t>, ExplainCount> explained;  // by (who, reason)
-  std::vector<ExplainEntry> records;                                   // all of them, when `explain` was asked for
+  std::vector<ExplainEntry> records;  // all of them, when `explain` was asked for
 };
 
 struct PassOptions {
@@ -65,10 +67,10 @@ struct PassOptions {
   std::string precision_mode = "faithful";
   uint32_t rules_verify = 1;
   Manifest::OnError on_error = Manifest::OnError::rollback;
-  bool verify_graph = false;             // the full verifier after each pass, not only the cheap checks
-  bool explain = false;                  // keep every record
-  uint64_t edit_limit = UINT64_MAX;      // applied rewrites; --bisect-limit
-  std::filesystem::path dump_folder;     // the text form after each pass
+  bool verify_graph = false;          // the full verifier after each pass, not only the cheap checks
+  bool explain = false;               // keep every record
+  uint64_t edit_limit = UINT64_MAX;   // applied rewrites; --bisect-limit
+  std::filesystem::path dump_folder;  // the text form after each pass
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -86,13 +88,14 @@ class PassManager {
   PassManager(Host& host, const Registries& registries, const Switches& switches,
               std::span<const tn_rule_source> rule_sources)
       : host_(host), registries_(registries), switches_(switches), rule_sources_(rule_sources) {}
-  // Names, options (types, ranges, unknown ones) and order; all findings at once. In the default pipeline a pass of no
-  // loaded plugin is left out with a note. [main]
+  // Names, options (types, ranges, unknown ones) and order; all findings at once. In the default pipeline a
+  // pass of no loaded plugin is left out with a note. [main]
   std::vector<PreparedPass> prepare(const std::vector<PassRequest>& requests, bool is_default,
                                     Diagnostics& diagnostics) const;
-  // A pass that fails is undone and reported as a warning; with OnError::stop it throws Error (exit code 1). [main]
-  void run(Graph& graph, std::span<const PreparedPass> passes, const PassOptions& options, OptimizeReport& report,
-           Diagnostics& diagnostics) const;
+  // A pass that fails is undone and reported as a warning; with OnError::stop it throws Error (exit code 1).
+  // [main]
+  void run(Graph& graph, std::span<const PreparedPass> passes, const PassOptions& options,
+           OptimizeReport& report, Diagnostics& diagnostics) const;
 
  private:
   void run_one(Graph& graph, const PreparedPass& pass, const PassOptions& options, OptimizeReport& report,
@@ -103,8 +106,8 @@ class PassManager {
   std::span<const tn_rule_source> rule_sources_;
 };
 
-// Options of a pass or exporter as its function wants them: one for each definition, defaults filled in. Wrong types,
-// values out of range and unknown names are errors at `where`.
+// Options of a pass or exporter as its function wants them: one for each definition, defaults filled in.
+// Wrong types, values out of range and unknown names are errors at `where`.
 void resolve_options(std::string_view owner, const tn_option_def* defs, uint32_t count, const Json& given,
                      const std::string& where, PreparedPass& out, Diagnostics& diagnostics);
 

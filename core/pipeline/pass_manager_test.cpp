@@ -21,7 +21,10 @@ struct FakePass {
   std::vector<tn_str> after, before;
   std::vector<tn_option_def> options;
   tn_pass_record record{};
-  FakePass(std::string pass_id, Body pass_body, int level = 1) : id(std::move(pass_id)), body(std::move(pass_body)) { record.level = level; }
+  FakePass(std::string pass_id, Body pass_body, int level = 1)
+      : id(std::move(pass_id)), body(std::move(pass_body)) {
+    record.level = level;
+  }
   const tn_pass_record* finish() {
     record.size = sizeof record;
     record.id = to_abi(id);
@@ -50,7 +53,8 @@ tn_option_def option(const char* name, tn_attr_kind kind) {
 const tn_pass_list* listed = nullptr;
 const void* interface_of(const char* id) { return std::string_view(id) == TN_PASSES_ID ? listed : nullptr; }
 
-// Registries with these passes. A record's run finds its lambda by its first option, "self", whose default is its id.
+// Registries with these passes. A record's run finds its lambda by its first option, "self", whose default is
+// its id.
 struct Passes {
   Host host;
   Registries registries;
@@ -94,7 +98,8 @@ struct Passes {
   }
   std::string order(const std::vector<std::string>& names, bool is_default = false) {
     std::string text;
-    for (const PreparedPass& pass : prepare(names, is_default)) text += (text.empty() ? "" : " ") + string(pass.entry->record->id);
+    for (const PreparedPass& pass : prepare(names, is_default))
+      text += (text.empty() ? "" : " ") + string(pass.entry->record->id);
     return text;
   }
 };
@@ -123,7 +128,8 @@ tn_status shorten(const tn_pass_ctx* ctx) {
   Graph& graph = Graph::from(ctx->graph);
   const tn_node first = graph.first_node(0);
   tn_edit* edit = nullptr;
-  if (const tn_status status = edit_api()->begin(ctx->graph, to_abi("shorten"), 0, &edit); status != TN_OK) return status;
+  if (const tn_status status = edit_api()->begin(ctx->graph, to_abi("shorten"), 0, &edit); status != TN_OK)
+    return status;
   edit_api()->replace_uses(edit, graph.node(first).output(0), graph.node(first).input(0));
   edit_api()->erase(edit, first);
   return edit_api()->commit(edit, nullptr);
@@ -157,7 +163,8 @@ TEST_CASE("a pass of no loaded plugin is an error, in the default pipeline a not
   CHECK_FALSE(fakes.diagnostics.has_errors());
   CHECK(fakes.order({"fould"}).empty());
   REQUIRE(fakes.diagnostics.has_errors());
-  CHECK(fakes.diagnostics.all().back().text.find("no loaded plugin has a pass 'fould'; did you mean 'fold'?") == 0);
+  CHECK(fakes.diagnostics.all().back().text.find(
+            "no loaded plugin has a pass 'fould'; did you mean 'fold'?") == 0);
 }
 
 TEST_CASE("options: defaults, types, bounds, unknown names") {
@@ -196,7 +203,8 @@ TEST_CASE("options: defaults, types, bounds, unknown names") {
   }
   prepare(R"({"max_rounds": 0, "ratio": "x", "deep": 2, "skip": [1], "max_round": 1})");
   REQUIRE(fakes.diagnostics.error_count() == 5);
-  CHECK(fakes.diagnostics.all()[0].text.find("pass 'fuse' has no option 'max_round'; did you mean 'max_rounds'?") == 0);
+  CHECK(fakes.diagnostics.all()[0].text.find(
+            "pass 'fuse' has no option 'max_round'; did you mean 'max_rounds'?") == 0);
   CHECK(fakes.diagnostics.all()[1].text == "option 'max_rounds' of pass 'fuse' is 0; expected 1..100");
   CHECK(fakes.diagnostics.all()[2].text == "option 'ratio' of pass 'fuse' is a number; found \"x\"");
   CHECK(fakes.diagnostics.all()[3].text == "option 'deep' of pass 'fuse' is true or false; found 2");
@@ -264,7 +272,8 @@ TEST_CASE("a pass that fails, after edits, is undone; the run goes on, or stops 
     const auto graph = chain();
     fakes.run(*graph, {"bad", "shorten"});
     CHECK_FALSE(fakes.diagnostics.has_errors());
-    CHECK(fakes.diagnostics.all().back().text.find("failed and was undone; the run goes on without it: ") == 0);
+    CHECK(fakes.diagnostics.all().back().text.find("failed and was undone; the run goes on without it: ") ==
+          0);
     CHECK(fakes.report.passes[0].outcome == PassReport::Outcome::rolled_back);
     CHECK(fakes.report.passes[0].nodes_after == 3);
     CHECK(fakes.report.rules.at("r").applied == 0);
@@ -293,7 +302,8 @@ TEST_CASE("a transaction left open is the pass's fault and says so") {
 
 TEST_CASE("switches and levels") {
   Passes fakes;
-  fakes.add("shorten", [](const tn_pass_ctx* ctx, const tn_diag*) { return shorten(ctx); }, 2);
+  fakes.add(
+      "shorten", [](const tn_pass_ctx* ctx, const tn_diag*) { return shorten(ctx); }, 2);
   fakes.load();
   const auto graph = chain();
   PassOptions low;

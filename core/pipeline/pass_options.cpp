@@ -12,27 +12,36 @@ namespace {
 const char* expected_kind(const tn_option_def& def) {
   if (def.is_bool != 0) return "true or false";
   switch (def.kind) {
-    case TN_ATTR_INT: return "an integer";
-    case TN_ATTR_FLOAT: return "a number";
-    case TN_ATTR_STRINGS: return "an array of strings";
-    default: return "a string";
+    case TN_ATTR_INT:
+      return "an integer";
+    case TN_ATTR_FLOAT:
+      return "a number";
+    case TN_ATTR_STRINGS:
+      return "an array of strings";
+    default:
+      return "a string";
   }
 }
 
 bool fits(const tn_option_def& def, const Json& value) {
-  if (def.is_bool != 0) return value.is_boolean() || (value.is_number_integer() && (value == 0 || value == 1));
+  if (def.is_bool != 0)
+    return value.is_boolean() || (value.is_number_integer() && (value == 0 || value == 1));
   switch (def.kind) {
     case TN_ATTR_INT:
-      return value.is_number_integer() && !(value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX));
-    case TN_ATTR_FLOAT: return value.is_number();
-    case TN_ATTR_STRING: return value.is_string();
+      return value.is_number_integer() &&
+             !(value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX));
+    case TN_ATTR_FLOAT:
+      return value.is_number();
+    case TN_ATTR_STRING:
+      return value.is_string();
     case TN_ATTR_STRINGS:
       if (!value.is_array()) return false;
       for (const Json& item : value) {
         if (!item.is_string()) return false;
       }
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -44,10 +53,18 @@ tn_attr default_of(const tn_option_def& def) {
   attr.kind = def.kind;
   attr.count = 1;
   switch (def.kind) {
-    case TN_ATTR_INT: attr.u.i = def.default_int; break;
-    case TN_ATTR_FLOAT: attr.u.f = def.default_float; break;
-    case TN_ATTR_STRINGS: attr.count = 0; break;
-    default: attr.u.s = def.default_string; break;
+    case TN_ATTR_INT:
+      attr.u.i = def.default_int;
+      break;
+    case TN_ATTR_FLOAT:
+      attr.u.f = def.default_float;
+      break;
+    case TN_ATTR_STRINGS:
+      attr.count = 0;
+      break;
+    default:
+      attr.u.s = def.default_string;
+      break;
   }
   return attr;
 }
@@ -60,7 +77,9 @@ void resolve_options(std::string_view owner, const tn_option_def* defs, uint32_t
   for (uint32_t i = 0; i < count; ++i) known.push_back(string(defs[i].name));
   for (const auto& item : given.items()) {
     if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
-    diagnostics.error("M230", where, std::string(owner) + " has no option '" + item.key() + "'" + did_you_mean(item.key(), known) +
+    diagnostics.error("M230", where,
+                      std::string(owner) + " has no option '" + item.key() + "'" +
+                          did_you_mean(item.key(), known) +
                           (known.empty() ? "; it has none" : "; its options: " + join(known, ", ")));
   }
   for (uint32_t i = 0; i < count; ++i) {
@@ -70,14 +89,17 @@ void resolve_options(std::string_view owner, const tn_option_def* defs, uint32_t
     if (found != given.end()) {
       const Json& value = *found;
       if (!fits(def, value)) {
-        diagnostics.error("M231", where, "option '" + known[i] + "' of " + std::string(owner) + " is " + expected_kind(def) + "; found " + value.dump());
+        diagnostics.error("M231", where,
+                          "option '" + known[i] + "' of " + std::string(owner) + " is " + expected_kind(def) +
+                              "; found " + value.dump());
       } else if (def.is_bool != 0) {
         attr.u.i = value.is_boolean() ? (value.get<bool>() ? 1 : 0) : value.get<int64_t>();
       } else if (def.kind == TN_ATTR_INT || def.kind == TN_ATTR_FLOAT) {
         const double number = value.get<double>();
         if (def.min <= def.max && !(number >= def.min && number <= def.max)) {
-          diagnostics.error("M231", where, "option '" + known[i] + "' of " + std::string(owner) + " is " + value.dump() + "; expected " +
-                                number_text(def.min) + ".." + number_text(def.max));
+          diagnostics.error("M231", where,
+                            "option '" + known[i] + "' of " + std::string(owner) + " is " + value.dump() +
+                                "; expected " + number_text(def.min) + ".." + number_text(def.max));
         } else if (def.kind == TN_ATTR_INT) {
           attr.u.i = value.get<int64_t>();
         } else {

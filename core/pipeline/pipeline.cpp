@@ -18,12 +18,14 @@ Engine::Engine(Manifest manifest, EngineOptions options)
 
   collect_rules();
   switches_.add_manifest(manifest_.switches);
-  const std::filesystem::path& switch_file = options_.switch_file.empty() ? manifest_.switch_file : options_.switch_file;
+  const std::filesystem::path& switch_file =
+      options_.switch_file.empty() ? manifest_.switch_file : options_.switch_file;
   if (!switch_file.empty()) switches_.add_file(switch_file, diagnostics_);
   switches_.add_command_line(options_.switches, diagnostics_);
   declare_switches();
   switches_.resolve(diagnostics_);
-  passes_ = PassManager(host_, registries(), switches_, rule_sources_).prepare(manifest_.pipeline, manifest_.pipeline_is_default, diagnostics_);
+  passes_ = PassManager(host_, registries(), switches_, rule_sources_)
+                .prepare(manifest_.pipeline, manifest_.pipeline_is_default, diagnostics_);
   cut_after_stop();
   diagnostics_.throw_if_errors(exit_bad_input);
 }
@@ -43,8 +45,9 @@ void Engine::cut_after_stop() {
     if (known.back() == options_.stop_after) last = i;
   }
   if (last == passes_.size()) {
-    diagnostics_.error("M235", "--stop-after", "no stage of the pipeline is called '" + options_.stop_after + "'" + did_you_mean(options_.stop_after, known) +
-                           "; stages: " + join(known, ", "));
+    diagnostics_.error("M235", "--stop-after",
+                       "no stage of the pipeline is called '" + options_.stop_after + "'" +
+                           did_you_mean(options_.stop_after, known) + "; stages: " + join(known, ", "));
     return;
   }
   passes_.resize(last + 1);
@@ -61,7 +64,9 @@ void Engine::collect_rules() {
     try {
       if (!request.sha256.empty()) {
         if (const std::string is = sha256_file(path); is != request.sha256) {
-          diagnostics_.error("M251", request.where, path.string() + " has the sha256 " + is + "; the manifest pins " + request.sha256);
+          diagnostics_.error(
+              "M251", request.where,
+              path.string() + " has the sha256 " + is + "; the manifest pins " + request.sha256);
           return;
         }
       }
@@ -83,8 +88,10 @@ void Engine::collect_rules() {
       const std::vector<std::filesystem::path> files = builtin_rule_files();
       if (files.empty())
         diagnostics_.add(TN_SEVERITY_WARNING, "M252", request.where,
-                         "there are no built-in rules in " + (install_root() / "share" / "tenon" / "rules").string() +
-                             ", so nothing will be fused; install them beside the program, or take \"builtin\" out of \"rules\"");
+                         "there are no built-in rules in " +
+                             (install_root() / "share" / "tenon" / "rules").string() +
+                             ", so nothing will be fused; install them beside the program, or take "
+                             "\"builtin\" out of \"rules\"");
       for (const std::filesystem::path& file : files) add_file(file, true, request);
     }
   }
@@ -94,8 +101,10 @@ void Engine::collect_rules() {
     is_wanted = true;
   }
   if (registries().rule_engine() == nullptr && !rule_sources_.empty()) {
-    diagnostics_.add(is_wanted ? TN_SEVERITY_WARNING : TN_SEVERITY_INFO, "M253", "rules",
-                     std::to_string(rule_sources_.size()) + " rule files have no effect: no loaded plugin has a rule engine; add \"rules\" to \"plugins\"");
+    diagnostics_.add(
+        is_wanted ? TN_SEVERITY_WARNING : TN_SEVERITY_INFO, "M253", "rules",
+        std::to_string(rule_sources_.size()) +
+            " rule files have no effect: no loaded plugin has a rule engine; add \"rules\" to \"plugins\"");
   }
 }
 
@@ -121,21 +130,26 @@ void Engine::declare_switches() {
   const auto check = [&](std::span<const tn_rule_source> sources, Diagnostics& found) {
     rules.clear();
     const tn_status status =
-        engine->record->check(engine->instance, sources.data(), static_cast<uint32_t>(sources.size()), 0, sink, &rules, found.abi());
+        engine->record->check(engine->instance, sources.data(), static_cast<uint32_t>(sources.size()), 0,
+                              sink, &rules, found.abi());
     if (status != TN_OK && !found.has_errors())
-      found.error("M254", "rules", "the rule engine refuses them with status " + std::to_string(status) + " and did not say why");
+      found.error(
+          "M254", "rules",
+          "the rule engine refuses them with status " + std::to_string(status) + " and did not say why");
   };
   // Faults of rule files are found here, all at once, before the model is touched.
   Diagnostics found;
   check(rule_sources_, found);
   if (found.has_errors()) {
-    // A built-in file that does not fit the plugins loaded costs its rules, not the run; one's own file has to be right.
+    // A built-in file that does not fit the plugins loaded costs its rules, not the run; one's own file has
+    // to be right.
     const auto is_faulty = [&](const tn_rule_source& source) {
       if (source.builtin == 0) return false;
       Diagnostics own;
       check({&source, 1}, own);
       if (!own.has_errors()) return false;
-      diagnostics_.warning("M255", string(source.path), "these built-in rules are left out: " + own.first_error());
+      diagnostics_.warning("M255", string(source.path),
+                           "these built-in rules are left out: " + own.first_error());
       return true;
     };
     const size_t before = rule_sources_.size();
@@ -169,7 +183,8 @@ void Engine::optimize(Graph& graph, OptimizeReport& report) {
   pass_options.edit_limit = options_.edit_limit;
   pass_options.dump_folder = options_.dump_folder;
   pass_options.cancel = options_.cancel;
-  PassManager(host_, registries(), switches_, rule_sources_).run(graph, passes_, pass_options, report, diagnostics_);
+  PassManager(host_, registries(), switches_, rule_sources_)
+      .run(graph, passes_, pass_options, report, diagnostics_);
 }
 
 }  // namespace tenon

@@ -25,13 +25,13 @@ struct EngineOptions {
   bool explain = false;
   uint64_t edit_limit = UINT64_MAX;
   std::filesystem::path dump_folder;
-  std::string stop_after;             // "load", "infer" or a pass id; what comes after it does not run
+  std::string stop_after;  // "load", "infer" or a pass id; what comes after it does not run
   const std::atomic<bool>* cancel = nullptr;
 };
 
 // An operator of the model that nothing loaded can define or run.
 struct UnsupportedOperator {
-  std::string op;                        // "com.acme::Fancy"
+  std::string op;  // "com.acme::Fancy"
   uint64_t count = 0;
   std::vector<std::string> nodes;        // the first few
   std::vector<std::string> nearest;      // operators that are defined
@@ -47,8 +47,8 @@ class Engine {
   explicit Engine(Manifest manifest, EngineOptions options = {});
   ~Engine();
 
-  // Reads the model, brings its operators to canonical versions, applies model.shapes, infers types. Unsupported
-  // operators do not stop it. Throws Error (exit code 2).
+  // Reads the model, brings its operators to canonical versions, applies model.shapes, infers types.
+  // Unsupported operators do not stop it. Throws Error (exit code 2).
   std::unique_ptr<Graph> load_model();
   std::vector<UnsupportedOperator> unsupported_operators(Graph& graph) const;
   // Throws Error (exit code 2) naming all of them.

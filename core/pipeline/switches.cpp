@@ -48,7 +48,8 @@ std::string_view effect_elsewhere(std::string_view name) {
 void Switches::add(std::string name, bool on, Source source, std::string where, Diagnostics& diagnostics) {
   for (const Setting& other : settings_) {
     if (other.source != source || other.name != name) continue;
-    diagnostics.error("M221", where, "switch '" + name + "' is set twice; first at " + other.where + "; remove one");
+    diagnostics.error("M221", where,
+                      "switch '" + name + "' is set twice; first at " + other.where + "; remove one");
     return;
   }
   settings_.push_back({std::move(name), on, source, std::move(where)});
@@ -74,10 +75,12 @@ void Switches::add_file_text(const std::string& path, std::string text, Diagnost
     ++number;
     const std::string_view content = trimmed(line);
     if (content.empty() || content.starts_with('#') || content.starts_with("//")) continue;
-    const std::string where = path + ":" + std::to_string(number) + ":" + std::to_string(line.find_first_not_of(" \t\r") + 1);
+    const std::string where =
+        path + ":" + std::to_string(number) + ":" + std::to_string(line.find_first_not_of(" \t\r") + 1);
     const size_t separator = content.find_last_of(":=");
     if (separator == std::string_view::npos || separator == 0) {
-      diagnostics.error("M222", where, "expected Name:on, Name:off or Key=1; found '" + std::string(content) + "'");
+      diagnostics.error("M222", where,
+                        "expected Name:on, Name:off or Key=1; found '" + std::string(content) + "'");
       continue;
     }
     const std::string_view value = trimmed(content.substr(separator + 1));
@@ -94,11 +97,13 @@ void Switches::add_json(const std::string& path, std::string text, Diagnostics& 
   const std::optional<JsonSource> source = JsonSource::parse(path, std::move(text), diagnostics);
   if (!source) return;
   const auto fault = [&](const std::string& pointer, const std::string& what) {
-    diagnostics.add(source->finding(TN_SEVERITY_ERROR, "M222", pointer, what, "{\"Switch\": {\"GraphFusion\": {\"Name\": \"on\"}}}"));
+    diagnostics.add(source->finding(TN_SEVERITY_ERROR, "M222", pointer, what,
+                                    "{\"Switch\": {\"GraphFusion\": {\"Name\": \"on\"}}}"));
   };
   const Json& root = source->root();
   for (const auto& outer : root.items()) {
-    if (outer.key() != "Switch") fault("/" + pointer_step(outer.key()), "unknown key '" + outer.key() + "'; expected 'Switch'");
+    if (outer.key() != "Switch")
+      fault("/" + pointer_step(outer.key()), "unknown key '" + outer.key() + "'; expected 'Switch'");
   }
   if (!root.contains("Switch")) return;
   if (!root.at("Switch").is_object()) return fault("/Switch", "expected an object");
@@ -119,7 +124,8 @@ void Switches::add_json(const std::string& path, std::string text, Diagnostics& 
         fault(item_pointer, "a switch is \"on\" or \"off\"; found " + item.value().dump());
         continue;
       }
-      add(group.key() + "." + item.key(), state == 1, Source::file, source->finding(TN_SEVERITY_INFO, "", item_pointer, "").where, diagnostics);
+      add(group.key() + "." + item.key(), state == 1, Source::file,
+          source->finding(TN_SEVERITY_INFO, "", item_pointer, "").where, diagnostics);
     }
   }
 }
@@ -130,17 +136,20 @@ void Switches::add_command_line(std::string_view text, Diagnostics& diagnostics)
     const std::string_view content = trimmed(part);
     if (content.empty()) continue;
     const size_t separator = content.find_last_of(":=");
-    const int state = separator == std::string_view::npos ? -1 : on_or_off(trimmed(content.substr(separator + 1)));
+    const int state =
+        separator == std::string_view::npos ? -1 : on_or_off(trimmed(content.substr(separator + 1)));
     if (state < 0 || separator == 0) {
       diagnostics.error("M222", where, "expected \"A:on;B:off\"; found '" + std::string(content) + "'");
       continue;
     }
-    add(std::string(trimmed(content.substr(0, separator))), state == 1, Source::command_line, where, diagnostics);
+    add(std::string(trimmed(content.substr(0, separator))), state == 1, Source::command_line, where,
+        diagnostics);
   }
 }
 
 void Switches::add_manifest(const std::vector<SwitchSetting>& settings) {
-  for (const SwitchSetting& setting : settings) settings_.push_back({setting.name, setting.on, Source::manifest, setting.where});
+  for (const SwitchSetting& setting : settings)
+    settings_.push_back({setting.name, setting.on, Source::manifest, setting.where});
 }
 
 void Switches::declare(const std::vector<std::string>& names, bool fusion) {
@@ -161,7 +170,9 @@ void Switches::set(size_t item, const Setting& setting, bool by_name, Diagnostic
   Item& target = items_[item];
   const SwitchState state = setting.on ? SwitchState::on : SwitchState::off;
   if (rank == target.rank && by_name && state != target.state) {
-    diagnostics.error("M223", setting.where, "'" + setting.name + "' is another name of '" + target.name + "', which " + target.where + " sets the other way; keep one");
+    diagnostics.error("M223", setting.where,
+                      "'" + setting.name + "' is another name of '" + target.name + "', which " +
+                          target.where + " sets the other way; keep one");
     return;
   }
   if (rank < target.rank) return;
@@ -186,18 +197,27 @@ void Switches::resolve(Diagnostics& diagnostics) {
           stays_on += (stays_on.empty() ? "" : ", ") + items_[i].name;
         }
       }
-      diagnostics.info("M225", setting.where, "'" + setting.name + "' switches " + std::to_string(covered) + " rules and passes " + (setting.on ? "on" : "off") +
-                           (stays_on.empty() ? "" : "; these stay as they are, because they clean the graph and fuse nothing: " + stays_on));
+      diagnostics.info(
+          "M225", setting.where,
+          "'" + setting.name + "' switches " + std::to_string(covered) + " rules and passes " +
+              (setting.on ? "on" : "off") +
+              (stays_on.empty()
+                   ? ""
+                   : "; these stay as they are, because they clean the graph and fuse nothing: " + stays_on));
       continue;
     }
     auto found = names_.find(setting.name);
     if (found == names_.end()) found = names_.find(std::string(without_group(setting.name)));
     if (found == names_.end()) {
       if (const std::string_view effect = effect_elsewhere(setting.name); !effect.empty()) {
-        diagnostics.warning("M208", setting.where, "switch '" + setting.name + "' has no effect on this device: " + std::string(effect));
+        diagnostics.warning(
+            "M208", setting.where,
+            "switch '" + setting.name + "' has no effect on this device: " + std::string(effect));
         continue;
       }
-      diagnostics.error("M220", setting.where, "no rule or pass is called '" + setting.name + "'" + did_you_mean(without_group(setting.name), known) +
+      diagnostics.error("M220", setting.where,
+                        "no rule or pass is called '" + setting.name + "'" +
+                            did_you_mean(without_group(setting.name), known) +
                             (known.size() == 1 ? "; no rules or passes are loaded" : ""));
       continue;
     }

@@ -1,5 +1,5 @@
-// Switches of rules and passes: the command line beats a switch file, which beats the manifest; within one source a
-// name beats ALL; every alias of a rule or pass means the same switch.
+// Switches of rules and passes: the command line beats a switch file, which beats the manifest; within one
+// source a name beats ALL; every alias of a rule or pass means the same switch.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +17,8 @@ enum class SwitchState : uint8_t { unset, on, off };
 
 class Switches {
  public:
-  // Three dialects, told apart line by line: `Name:on|off`, `Key=1|0`, CANN's JSON {"Switch": {"GraphFusion": {...}}}.
+  // Three dialects, told apart line by line: `Name:on|off`, `Key=1|0`, CANN's JSON {"Switch": {"GraphFusion":
+  // {...}}}.
   void add_file(const std::filesystem::path& path, Diagnostics& diagnostics);
   void add_file_text(const std::string& path, std::string text, Diagnostics& diagnostics);
   // --optimization_switch="A:on;B:off"

@@ -30,7 +30,8 @@ std::string states(const Case& given, std::string* findings = nullptr) {
   declare(switches);
   switches.resolve(diagnostics);
   if (findings != nullptr) {
-    for (const Diagnostic& diagnostic : diagnostics.all()) *findings += diagnostic.where + ": " + diagnostic.text + "\n";
+    for (const Diagnostic& diagnostic : diagnostics.all())
+      *findings += diagnostic.where + ": " + diagnostic.text + "\n";
   } else {
     CHECK_FALSE(diagnostics.has_errors());
   }
@@ -66,24 +67,32 @@ TEST_CASE("an alias is the same switch") {
   CHECK(states({{}, "GraphOptimize.FuseConvBn=0", ""}) == "...-.");
   CHECK(states({{}, "GraphFusion.ConvBatchnormFusionPass:off", ""}) == "...-.");
   CHECK(states({{}, "operator_fusion:off", ""}) == ".-...");
-  CHECK(findings({{}, "GraphOptimize.FuseConvBn=0\nConvBn:on", ""}).find(
-            "'ConvBn' is another name of 'ConvBn', which s.cfg:1:1 sets the other way") != std::string::npos);
+  CHECK(findings({{}, "GraphOptimize.FuseConvBn=0\nConvBn:on", ""})
+            .find("'ConvBn' is another name of 'ConvBn', which s.cfg:1:1 sets the other way") !=
+        std::string::npos);
 }
 
 TEST_CASE("three dialects of switch files") {
   CHECK(states({{}, "# comment\n\n// another\n  ConvBn : OFF \r\nfuse=1\n", ""}) == ".+.-.");
-  CHECK(states({{}, R"({"Switch": {"GraphFusion": {"ALL": "off", "ConvBn": "on"}, "UBFusion": {"ALL": "off"}}})", ""}) == ".--+-");
+  CHECK(states({{},
+                R"({"Switch": {"GraphFusion": {"ALL": "off", "ConvBn": "on"}, "UBFusion": {"ALL": "off"}}})",
+                ""}) == ".--+-");
   CHECK(states({{}, "MemoryOptimize.ReduceMemory=1", ""}) == ".....");
-  CHECK(findings({{}, "OpOptimize.EnableSmallChannel=1", ""}).find("has no effect on this device") != std::string::npos);
+  CHECK(findings({{}, "OpOptimize.EnableSmallChannel=1", ""}).find("has no effect on this device") !=
+        std::string::npos);
 }
 
 TEST_CASE("what is wrong in a switch file") {
-  CHECK(findings({{}, "ConvBn:on\nConvBn:off", ""}) == "s.cfg:2:1: switch 'ConvBn' is set twice; first at s.cfg:1:1; remove one\n");
+  CHECK(findings({{}, "ConvBn:on\nConvBn:off", ""}) ==
+        "s.cfg:2:1: switch 'ConvBn' is set twice; first at s.cfg:1:1; remove one\n");
   CHECK(findings({{}, "ConvBn:maybe", ""}) == "s.cfg:1:1: a switch is on or off (1 or 0); found 'maybe'\n");
   CHECK(findings({{}, "  ConvBn", ""}) == "s.cfg:1:3: expected Name:on, Name:off or Key=1; found 'ConvBn'\n");
-  CHECK(findings({{}, R"({"Switch": {"GraphFusion": {"ConvBn": "maybe"}}})", ""}).find("s.cfg:1:39: a switch is \"on\" or \"off\"; found \"maybe\"") == 0);
-  CHECK(findings({{}, R"({"Switches": {}})", ""}).find("unknown key 'Switches'; expected 'Switch'") != std::string::npos);
-  CHECK(findings({{}, R"({"Switch": {"Graph": {}}})", ""}).find("unknown group 'Graph'") != std::string::npos);
+  CHECK(findings({{}, R"({"Switch": {"GraphFusion": {"ConvBn": "maybe"}}})", ""})
+            .find("s.cfg:1:39: a switch is \"on\" or \"off\"; found \"maybe\"") == 0);
+  CHECK(findings({{}, R"({"Switches": {}})", ""}).find("unknown key 'Switches'; expected 'Switch'") !=
+        std::string::npos);
+  CHECK(findings({{}, R"({"Switch": {"Graph": {}}})", ""}).find("unknown group 'Graph'") !=
+        std::string::npos);
   CHECK(findings({{}, "", "ConvBn"}).find("expected \"A:on;B:off\"") != std::string::npos);
 }
 

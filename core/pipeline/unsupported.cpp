@@ -18,7 +18,8 @@ bool has_body(const Graph& graph, const Node& node, const OpEntry* entry) {
   if (entry != nullptr && (entry->def->flags & TN_OP_CONTROL_FLOW) != 0) return false;
   // SequenceMap's region is called so too, and runs once an element.
   if (entry == nullptr && split_op_name(symbol_text(node.op)).domain.empty()) return false;
-  return std::any_of(node.regions().begin(), node.regions().end(), [&](tn_region region) { return graph.region_name(region) == "body"; });
+  return std::any_of(node.regions().begin(), node.regions().end(),
+                     [&](tn_region region) { return graph.region_name(region) == "body"; });
 }
 
 }  // namespace
@@ -48,8 +49,10 @@ std::vector<UnsupportedOperator> Engine::unsupported_operators(Graph& graph) con
     item.op = op;
     if (!item.defined) item.nearest = nearest_names(op, known);
     for (const InstalledPlugin& plugin : installed) {
-      const std::vector<std::string>& names = item.defined ? plugin.facts.kernel_operators : plugin.facts.operators;
-      if (plugins_.find(plugin.facts.name) == nullptr && std::find(names.begin(), names.end(), op) != names.end())
+      const std::vector<std::string>& names =
+          item.defined ? plugin.facts.kernel_operators : plugin.facts.operators;
+      if (plugins_.find(plugin.facts.name) == nullptr &&
+          std::find(names.begin(), names.end(), op) != names.end())
         item.provided_by.push_back(plugin.facts.name);
     }
     all.push_back(std::move(item));
@@ -58,9 +61,11 @@ std::vector<UnsupportedOperator> Engine::unsupported_operators(Graph& graph) con
 }
 
 std::string to_string(const UnsupportedOperator& op) {
-  std::string text = "operator " + op.op + " (" + format_count(op.count) + (op.count == 1 ? " node" : " nodes") + "; " + join(op.nodes, ", ") +
+  std::string text = "operator " + op.op + " (" + format_count(op.count) +
+                     (op.count == 1 ? " node" : " nodes") + "; " + join(op.nodes, ", ") +
                      (op.count > op.nodes.size() ? ", ..." : "") + ") is not supported: ";
-  text += op.defined ? "no loaded plugin has a kernel for it, and it has no decomposition" : "no loaded plugin defines it";
+  text += op.defined ? "no loaded plugin has a kernel for it, and it has no decomposition"
+                     : "no loaded plugin defines it";
   if (!op.provided_by.empty()) {
     text += "; add the installed plugin '" + op.provided_by.front() + "' to \"plugins\"";
   } else if (!op.nearest.empty()) {
@@ -71,7 +76,8 @@ std::string to_string(const UnsupportedOperator& op) {
 
 void Engine::require_supported(Graph& graph) const {
   Diagnostics found;
-  for (const UnsupportedOperator& op : unsupported_operators(graph)) found.error("M250", manifest_.model_path.string(), to_string(op));
+  for (const UnsupportedOperator& op : unsupported_operators(graph))
+    found.error("M250", manifest_.model_path.string(), to_string(op));
   found.throw_if_errors(exit_bad_input);
 }
 

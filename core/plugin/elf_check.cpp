@@ -1,5 +1,5 @@
-// What can be told from a library's bytes. It comes before any dlopen: a file cut short is SIGBUS inside dlopen, and
-// one for another machine reads "No such file or directory".
+// What can be told from a library's bytes. It comes before any dlopen: a file cut short is SIGBUS inside
+// dlopen, and one for another machine reads "No such file or directory".
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -40,14 +40,22 @@ constexpr uint64_t max_table_bytes = 1 << 20;  // of program headers, and of the
 
 std::string machine_name(uint16_t machine) {
   switch (machine) {
-    case EM_386: return "i386";
-    case EM_X86_64: return "x86-64";
-    case EM_ARM: return "arm";
-    case EM_AARCH64: return "aarch64";
-    case EM_RISCV: return "riscv";
-    case EM_PPC64: return "ppc64";
-    case EM_S390: return "s390";
-    default: return "machine number " + std::to_string(machine);
+    case EM_386:
+      return "i386";
+    case EM_X86_64:
+      return "x86-64";
+    case EM_ARM:
+      return "arm";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_RISCV:
+      return "riscv";
+    case EM_PPC64:
+      return "ppc64";
+    case EM_S390:
+      return "s390";
+    default:
+      return "machine number " + std::to_string(machine);
   }
 }
 
@@ -72,7 +80,9 @@ bool read_at(int fd, uint64_t offset, void* out, size_t bytes) {
 }
 
 // True when [offset, offset + bytes) lies in a file of `size` bytes.
-bool inside(uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; }
+bool inside(uint64_t offset, uint64_t bytes, uint64_t size) {
+  return offset <= size && bytes <= size - offset;
+}
 
 Refusal damaged(const std::string& what) {
   return {what, "copy or build the file again; it is incomplete or damaged"};
@@ -83,7 +93,8 @@ std::vector<std::string> needed_libraries(int fd, uint64_t size, const std::vect
   std::vector<std::string> names;
   const auto file_offset = [&](uint64_t address) -> uint64_t {
     for (const Elf64_Phdr& segment : segments) {
-      if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
+      if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+          address - segment.p_vaddr < segment.p_filesz)
         return segment.p_offset + (address - segment.p_vaddr);
     }
     return UINT64_MAX;
@@ -143,7 +154,8 @@ std::optional<Refusal> check_library_file(const std::filesystem::path& library) 
                    "get or build the plugin for this machine"};
   }
   if (header.e_type != ET_DYN)
-    return Refusal{"is an object or program, not a shared library", "link it as a shared library (MODULE in CMake)"};
+    return Refusal{"is an object or program, not a shared library",
+                   "link it as a shared library (MODULE in CMake)"};
 
   const uint64_t table_bytes = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || table_bytes > max_table_bytes ||
@@ -151,7 +163,8 @@ std::optional<Refusal> check_library_file(const std::filesystem::path& library) 
     return damaged("its table of segments lies outside the file (" + std::to_string(size) + " bytes)");
   }
   std::vector<Elf64_Phdr> segments(header.e_phnum);
-  if (!read_at(file.fd, header.e_phoff, segments.data(), table_bytes)) return damaged("its segments cannot be read");
+  if (!read_at(file.fd, header.e_phoff, segments.data(), table_bytes))
+    return damaged("its segments cannot be read");
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
     if (!inside(segment.p_offset, segment.p_filesz, size) || segment.p_filesz > segment.p_memsz) {
@@ -162,14 +175,15 @@ std::optional<Refusal> check_library_file(const std::filesystem::path& library) 
   }
   // The section headers come last in a file, so a file cut behind its last segment shows here.
   if (header.e_shoff != 0 && !inside(header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize, size))
-    return damaged("is cut short: its section table lies outside the file (" + std::to_string(size) + " bytes)");
+    return damaged("is cut short: its section table lies outside the file (" + std::to_string(size) +
+                   " bytes)");
 
   for (const std::string& name : needed_libraries(file.fd, size, segments)) {
     const bool asan = name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
     const bool tsan = name.starts_with("libtsan.so") || name.starts_with("libclang_rt.tsan");
     if ((asan && !host_has_asan) || (tsan && !host_has_tsan)) {
-      return Refusal{std::string("is built with ") + (asan ? "AddressSanitizer" : "ThreadSanitizer") + " (needs " +
-                         name + "), which this program is not",
+      return Refusal{std::string("is built with ") + (asan ? "AddressSanitizer" : "ThreadSanitizer") +
+                         " (needs " + name + "), which this program is not",
                      "build the plugin without -fsanitize, or build the host with it too"};
     }
   }

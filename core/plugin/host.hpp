@@ -15,8 +15,8 @@ std::string_view program_version();  // "1.0.0"
 // Differs between two builds of the host whose code differs: part of every cache key.
 const std::string& build_id();
 
-// The folder that holds bin/, lib/tenon/plugins and share/tenon: the program's own parent, $TENON_ROOT, or what an
-// embedding program or a test said. Never read from the environment of a set-uid program.
+// The folder that holds bin/, lib/tenon/plugins and share/tenon: the program's own parent, $TENON_ROOT, or
+// what an embedding program or a test said. Never read from the environment of a set-uid program.
 std::filesystem::path install_root();
 void set_install_root(std::filesystem::path root);
 
@@ -29,8 +29,8 @@ class Host {
 
   // `table` (and `context`) stay valid as long as this host; providing an id again replaces it. [main]
   void provide(std::string id, const void* table, void* context = nullptr);
-  const void* find(std::string_view id) const;     // NULL: none
-  void* context(std::string_view id) const;        // what was given to provide()
+  const void* find(std::string_view id) const;  // NULL: none
+  void* context(std::string_view id) const;     // what was given to provide()
 
   // The host without a plugin behind it, for host code and tests that call an interface themselves.
   const tn_host* abi() const;

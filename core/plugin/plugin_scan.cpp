@@ -67,7 +67,8 @@ std::chrono::milliseconds time_limit(const ScanOptions& options) {
   if (text == nullptr) return options.timeout;
   long milliseconds = 0;
   const auto [end, error] = std::from_chars(text, text + std::strlen(text), milliseconds);
-  return error == std::errc() && *end == '\0' && milliseconds > 0 ? std::chrono::milliseconds(milliseconds) : options.timeout;
+  return error == std::errc() && *end == '\0' && milliseconds > 0 ? std::chrono::milliseconds(milliseconds)
+                                                                  : options.timeout;
 }
 
 std::filesystem::path scan_program(const ScanOptions& options) {
@@ -95,7 +96,8 @@ void collect(Pipe& result, Pipe& errors, Clock::time_point deadline, ChildEnd& e
       if (count <= 0) {
         Pipe::close_end(own_end);
         // A grandchild may hold stderr open; the result's end is the child's own.
-        if (i == 0 && errors.read_end >= 0) deadline = std::min(deadline, Clock::now() + std::chrono::milliseconds(200));
+        if (i == 0 && errors.read_end >= 0)
+          deadline = std::min(deadline, Clock::now() + std::chrono::milliseconds(200));
         continue;
       }
       std::string& text = i == 0 ? end.result : end.errors;
@@ -105,7 +107,8 @@ void collect(Pipe& result, Pipe& errors, Clock::time_point deadline, ChildEnd& e
   }
 }
 
-std::variant<ChildEnd, Refusal> run_child(const std::filesystem::path& program, const std::filesystem::path& library,
+std::variant<ChildEnd, Refusal> run_child(const std::filesystem::path& program,
+                                          const std::filesystem::path& library,
                                           std::chrono::milliseconds limit) {
   Pipe result;
   Pipe errors;
@@ -127,9 +130,10 @@ std::variant<ChildEnd, Refusal> run_child(const std::filesystem::path& program, 
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   pid_t child = -1;
-  const int error = result.write_end < 0 || errors.write_end < 0
-                        ? EMFILE
-                        : posix_spawn(&child, program.c_str(), &actions, &attributes, arguments.data(), environ);
+  const int error =
+      result.write_end < 0 || errors.write_end < 0
+          ? EMFILE
+          : posix_spawn(&child, program.c_str(), &actions, &attributes, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
@@ -144,11 +148,13 @@ std::variant<ChildEnd, Refusal> run_child(const std::filesystem::path& program, 
   collect(result, errors, deadline, end);
   const bool has_result = end.result.find("\n{") != std::string::npos;
   if (end.timed_out && has_result) end.timed_out = false;
-  // Both pipes closed: it is about to end, unless the plugin closed them and goes on. It is left unreaped until its
-  // group was ended, so that its number cannot mean anything else.
+  // Both pipes closed: it is about to end, unless the plugin closed them and goes on. It is left unreaped
+  // until its group was ended, so that its number cannot mean anything else.
   while (!end.timed_out) {
     siginfo_t info{};
-    if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child) break;
+    if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == child)
+      break;
     if (Clock::now() >= deadline) {
       end.timed_out = !has_result;
       break;
@@ -174,19 +180,22 @@ std::string last_line(const std::string& text) {
   const size_t last = text.find_last_not_of(" \n\t");
   if (last == std::string::npos) return {};
   const size_t begin = text.rfind('\n', last);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1, last - (begin == std::string::npos ? 0 : begin + 1) + 1);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1,
+                     last - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
 Refusal ending_refusal(const ChildEnd& end, const std::string& stage, std::chrono::milliseconds limit) {
   if (end.timed_out) {
-    return {"does not come back " + stage + " within " + std::to_string(limit.count()) + " ms", std::string(ask_vendor), false};
+    return {"does not come back " + stage + " within " + std::to_string(limit.count()) + " ms",
+            std::string(ask_vendor), false};
   }
   if (const std::string what = what_of(end.errors); !what.empty())
     return {"throws a C++ exception " + stage + ": " + what, std::string(ask_vendor)};
   if (WIFSIGNALED(end.status)) {
     const char* name = sigabbrev_np(WTERMSIG(end.status));
     std::string text = std::string("crashes ") + stage + " (SIG" + (name == nullptr ? "?" : name) + ")";
-    if (WTERMSIG(end.status) == SIGABRT && !last_line(end.errors).empty()) text += ": " + last_line(end.errors);
+    if (WTERMSIG(end.status) == SIGABRT && !last_line(end.errors).empty())
+      text += ": " + last_line(end.errors);
     return {std::move(text), std::string(ask_vendor)};
   }
   return {"ends the program " + stage + " (exit status " + std::to_string(WEXITSTATUS(end.status)) + ")" +
@@ -256,8 +265,9 @@ ScanResult scan_in_process(const std::filesystem::path& library) {
 std::optional<Refusal> check_cpu(uint64_t needed) {
   const uint64_t missing = needed & ~cpu_features();
   if (missing == 0) return std::nullopt;
-  return Refusal{"needs processor features that this machine (or TENON_MAX_ISA) lacks: " + cpu_feature_names(missing),
-                 "use a build of the plugin for this machine", false};
+  return Refusal{
+      "needs processor features that this machine (or TENON_MAX_ISA) lacks: " + cpu_feature_names(missing),
+      "use a build of the plugin for this machine", false};
 }
 
 }  // namespace
@@ -280,7 +290,8 @@ ScanResult scan_plugin(const std::filesystem::path& library, const ScanOptions& 
   if (!scan.from_cache) {
     scan.refusal = check_library_file(library);
     if (!scan.refusal) scan = options.use_child ? scan_in_child(library, options) : scan_in_process(library);
-    if (options.use_cache && (!scan.refusal || scan.refusal->lasting)) ScanCache::shared().store(library, scan);
+    if (options.use_cache && (!scan.refusal || scan.refusal->lasting))
+      ScanCache::shared().store(library, scan);
   }
   if (scan.refusal) return scan;
   if (has_sidecar) scan.refusal = compare_facts(sidecar, scan.facts);

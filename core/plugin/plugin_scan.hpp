@@ -1,5 +1,5 @@
-// Looking at a plugin before it is opened in this process: its ELF file first, then in a child that loads it, so that
-// whatever it does while loading happens to the child.
+// Looking at a plugin before it is opened in this process: its ELF file first, then in a child that loads it,
+// so that whatever it does while loading happens to the child.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -36,11 +36,12 @@ struct ScanResult {
 struct ScanOptions {
   // $TENON_SCAN_TIMEOUT_MS overrides.
   std::chrono::milliseconds timeout{10000};
-  // The program that scans: it is started as `helper --scan-plugin PATH`. Empty: this program when it has called
-  // scan_plugin_main(), else libexec/tenon/tenon-scan beside it.
+  // The program that scans: it is started as `helper --scan-plugin PATH`. Empty: this program when it has
+  // called scan_plugin_main(), else libexec/tenon/tenon-scan beside it.
   std::filesystem::path helper;
   bool use_cache = true;
-  bool use_child = true;  // false: an embedding program that must start no process; a bad plugin then takes it along
+  bool use_child =
+      true;  // false: an embedding program that must start no process; a bad plugin then takes it along
 };
 
 // The first lines of main() of every program that loads plugins:

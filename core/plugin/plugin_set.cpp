@@ -25,7 +25,9 @@ std::pair<uint64_t, uint64_t> file_identity(const std::filesystem::path& library
   return {facts.st_dev, facts.st_ino};
 }
 
-std::string place_of(const PluginRequest& request) { return request.where.empty() ? "plugins" : request.where; }
+std::string place_of(const PluginRequest& request) {
+  return request.where.empty() ? "plugins" : request.where;
+}
 
 }  // namespace
 
@@ -34,7 +36,9 @@ std::string QuarantinedPlugin::line() const {
          (refusal.remedy.empty() ? "" : " -- " + refusal.remedy);
 }
 
-PluginSet::PluginSet(Host& host, ScanOptions scan) : host_(host), scan_(std::move(scan)) { registries_.provide(host_); }
+PluginSet::PluginSet(Host& host, ScanOptions scan) : host_(host), scan_(std::move(scan)) {
+  registries_.provide(host_);
+}
 
 PluginSet::~PluginSet() {
   for (auto plugin = loaded_.rbegin(); plugin != loaded_.rend(); ++plugin) {
@@ -77,7 +81,8 @@ std::vector<InstalledPlugin> PluginSet::installed() {
       InstalledPlugin plugin;
       plugin.library = library;
       const std::filesystem::path sidecar = sidecar_path(library);
-      if (std::filesystem::exists(sidecar, type_error)) plugin.sidecar_fault = read_sidecar(sidecar, plugin.facts);
+      if (std::filesystem::exists(sidecar, type_error))
+        plugin.sidecar_fault = read_sidecar(sidecar, plugin.facts);
       if (plugin.facts.name.empty()) plugin.facts.name = name_from_file(library);
       plugins.push_back(std::move(plugin));
     }
@@ -123,19 +128,20 @@ std::vector<InstalledPlugin> PluginSet::candidates(const std::string& name, Diag
       files += (files.empty() ? "" : ", ") + plugin.library.string() +
                (plugin.facts.version.empty() ? "" : " (" + plugin.facts.version + ")");
     }
-    diagnostics.info("M310", "plugin " + name,
-                     "is installed " + std::to_string(found.size()) + " times: " + files + "; the first is tried first");
+    diagnostics.info(
+        "M310", "plugin " + name,
+        "is installed " + std::to_string(found.size()) + " times: " + files + "; the first is tried first");
   }
   return found;
 }
 
-void PluginSet::refuse(const std::filesystem::path& library, const Refusal& refusal, const PluginRequest& request,
-                       bool is_last, Diagnostics& diagnostics) {
+void PluginSet::refuse(const std::filesystem::path& library, const Refusal& refusal,
+                       const PluginRequest& request, bool is_last, Diagnostics& diagnostics) {
   QuarantinedPlugin quarantined{library, refusal};
   const bool known = std::any_of(quarantined_.begin(), quarantined_.end(),
                                  [&](const QuarantinedPlugin& other) { return other.library == library; });
-  diagnostics.add(request.required && is_last ? TN_SEVERITY_ERROR : TN_SEVERITY_WARNING, "M301", place_of(request),
-                  quarantined.line());
+  diagnostics.add(request.required && is_last ? TN_SEVERITY_ERROR : TN_SEVERITY_WARNING, "M301",
+                  place_of(request), quarantined.line());
   if (!known) quarantined_.push_back(std::move(quarantined));
 }
 
@@ -145,18 +151,20 @@ void PluginSet::load_one(const PluginRequest& request, Diagnostics& diagnostics)
     libraries.push_back(request.path);
   } else {
     if (find(request.name) != nullptr) return;
-    for (const InstalledPlugin& plugin : candidates(request.name, diagnostics)) libraries.push_back(plugin.library);
+    for (const InstalledPlugin& plugin : candidates(request.name, diagnostics))
+      libraries.push_back(plugin.library);
     if (libraries.empty()) {
       std::vector<std::string> names;
       for (const InstalledPlugin& plugin : installed_) names.push_back(plugin.facts.name);
       std::string searched;
       for (const auto& folder : folders()) searched += (searched.empty() ? "" : ", ") + folder.string();
-      diagnostics.add(request.required ? TN_SEVERITY_ERROR : TN_SEVERITY_INFO, "M302", place_of(request),
-                      "no plugin '" + request.name + "' is installed in " +
-                          (searched.empty() ? std::string("any plugin folder (there is none)") : searched) +
-                          did_you_mean(request.name, names) +
-                          (request.required ? "; install it, name its file by \"path\", or set TENON_PLUGIN_PATH"
-                                            : "; the run goes on without it"));
+      diagnostics.add(
+          request.required ? TN_SEVERITY_ERROR : TN_SEVERITY_INFO, "M302", place_of(request),
+          "no plugin '" + request.name + "' is installed in " +
+              (searched.empty() ? std::string("any plugin folder (there is none)") : searched) +
+              did_you_mean(request.name, names) +
+              (request.required ? "; install it, name its file by \"path\", or set TENON_PLUGIN_PATH"
+                                : "; the run goes on without it"));
       return;
     }
   }
@@ -194,7 +202,8 @@ std::optional<Refusal> PluginSet::open(const std::filesystem::path& library, con
   std::filesystem::path file = std::filesystem::canonical(library, error);
   if (error) return Refusal{"there is no such file", "check the path, or install the plugin", false};
   const std::pair<uint64_t, uint64_t> identity = file_identity(file);
-  if (std::find(files_.begin(), files_.end(), identity) != files_.end()) return std::nullopt;  // by another name
+  if (std::find(files_.begin(), files_.end(), identity) != files_.end())
+    return std::nullopt;  // by another name
 
   // The pin on the bytes comes before anything of the file runs, in the child too.
   if (!request.sha256.empty()) {
@@ -234,17 +243,20 @@ std::optional<Refusal> PluginSet::open(const std::filesystem::path& library, con
   if (status != TN_OK) {
     std::string text;
     for (const Diagnostic& diagnostic : said.all()) text += (text.empty() ? "" : "; ") + diagnostic.text;
-    return Refusal{"its open failed with status " + std::to_string(status) + (text.empty() ? "" : ": " + text),
-                   "see the plugin's documentation", false};
+    return Refusal{
+        "its open failed with status " + std::to_string(status) + (text.empty() ? "" : ": " + text),
+        "see the plugin's documentation", false};
   }
   diagnostics.append(said);
   const bool has_options = !request.options_json.empty() && request.options_json != "{}";
   if (has_options && !host_.options_were_read(host)) {
-    diagnostics.warning("M303", place_of(request),
-                        "plugin '" + scan.facts.name + "' takes no options; \"options\" of this entry has no effect");
+    diagnostics.warning(
+        "M303", place_of(request),
+        "plugin '" + scan.facts.name + "' takes no options; \"options\" of this entry has no effect");
   }
   files_.push_back(identity);
-  loaded_.push_back({table, instance, scan.facts.id, scan.facts.name, scan.facts.version, file, scan.from_cache});
+  loaded_.push_back(
+      {table, instance, scan.facts.id, scan.facts.name, scan.facts.version, file, scan.from_cache});
   registries_.add_plugin(*table, instance, diagnostics);
   return std::nullopt;
 }

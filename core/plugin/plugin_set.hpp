@@ -55,13 +55,14 @@ class PluginSet {
   PluginSet(const PluginSet&) = delete;
   PluginSet& operator=(const PluginSet&) = delete;
 
-  // install_root()/lib/tenon/plugins, $TENON_PLUGIN_PATH (colons), $XDG_DATA_HOME/tenon/plugins. Those that exist.
+  // install_root()/lib/tenon/plugins, $TENON_PLUGIN_PATH (colons), $XDG_DATA_HOME/tenon/plugins. Those that
+  // exist.
   static std::vector<std::filesystem::path> folders();
   // All installed, from their sidecars; opens nothing. Sorted by id, then version, the highest first.
   static std::vector<InstalledPlugin> installed();
 
-  // Loads in the order asked for. Required ones that cannot be had are errors in `diagnostics` (all of them), others
-  // notes; refusals are kept in quarantined() too. [main]
+  // Loads in the order asked for. Required ones that cannot be had are errors in `diagnostics` (all of them),
+  // others notes; refusals are kept in quarantined() too. [main]
   void load(const std::vector<PluginRequest>& requests, Diagnostics& diagnostics);
 
   const std::vector<LoadedPlugin>& loaded() const { return loaded_; }
@@ -77,8 +78,8 @@ class PluginSet {
                               Diagnostics& diagnostics);
   static std::optional<Refusal> check_pins(const std::filesystem::path& library, const PluginFacts& facts,
                                            const PluginRequest& request);
-  void refuse(const std::filesystem::path& library, const Refusal& refusal, const PluginRequest& request, bool is_last,
-              Diagnostics& diagnostics);
+  void refuse(const std::filesystem::path& library, const Refusal& refusal, const PluginRequest& request,
+              bool is_last, Diagnostics& diagnostics);
 
   Host& host_;
   ScanOptions scan_;
@@ -93,6 +94,7 @@ class PluginSet {
 // Negative, 0, positive as a is older than, the same as, newer than b ("1.10" is newer than "1.9").
 int compare_versions(std::string_view a, std::string_view b);
 
-std::string sha256_file(const std::filesystem::path& path);  // lower-case hex; throws Error when it cannot be read
+std::string sha256_file(
+    const std::filesystem::path& path);  // lower-case hex; throws Error when it cannot be read
 
 }  // namespace tenon

@@ -13,25 +13,31 @@ namespace tenon {
 
 namespace {
 
-std::string to_string(tn_str text) { return text.data == nullptr ? std::string() : std::string(text.data, text.size); }
+std::string to_string(tn_str text) {
+  return text.data == nullptr ? std::string() : std::string(text.data, text.size);
+}
 
 // The loader's text, sorted into what a person can act on.
 Refusal load_refusal(const std::filesystem::path& library, std::string text) {
-  // Boost.DLL: "boost::dll::shared_library::load() failed (dlerror system message: <text>): Bad file descriptor".
+  // Boost.DLL: "boost::dll::shared_library::load() failed (dlerror system message: <text>): Bad file
+  // descriptor".
   constexpr std::string_view wrapper = "dlerror system message: ";
   const size_t begin_of_text = text.find(wrapper);
   // Not the loader's: a static constructor threw, and the exception found its way through dlopen.
-  if (begin_of_text == std::string::npos) return {"throws a C++ exception while it is loaded: " + text, std::string(ask_vendor)};
+  if (begin_of_text == std::string::npos)
+    return {"throws a C++ exception while it is loaded: " + text, std::string(ask_vendor)};
   text.erase(0, begin_of_text + wrapper.size());
   if (const size_t tail = text.rfind("): "); tail != std::string::npos) text.erase(tail);
-  if (const size_t own = text.find(library.string() + ": "); own == 0) text.erase(0, library.string().size() + 2);
+  if (const size_t own = text.find(library.string() + ": "); own == 0)
+    text.erase(0, library.string().size() + 2);
 
   const size_t missing = text.find(": cannot open shared object file");
   if (missing != std::string::npos) {
     const size_t begin = text.rfind(' ', missing - 1);
     const std::string name = text.substr(begin == std::string::npos ? 0 : begin + 1,
                                          missing - (begin == std::string::npos ? 0 : begin + 1));
-    return {"needs the library " + name + ", which cannot be found", "install it, or give the plugin an rpath to it", false};
+    return {"needs the library " + name + ", which cannot be found",
+            "install it, or give the plugin an rpath to it", false};
   }
   if (const size_t symbol = text.find("undefined symbol: "); symbol != std::string::npos) {
     return {"needs the symbol " + text.substr(symbol + 18) + ", which nothing provides",
@@ -98,19 +104,21 @@ std::variant<const tn_plugin*, Refusal> check_table(tenon_plugin_entry_fn entry)
   if (entry(TN_ABI_MAJOR) != table) return broken("its entry function returns another table each time");
   if (table->min_host_minor > TN_ABI_MINOR) {
     return Refusal{"needs a host of ABI " + std::to_string(TN_ABI_MAJOR) + "." +
-                       std::to_string(table->min_host_minor) + "; this one is " + std::to_string(TN_ABI_MAJOR) + "." +
-                       std::to_string(TN_ABI_MINOR),
+                       std::to_string(table->min_host_minor) + "; this one is " +
+                       std::to_string(TN_ABI_MAJOR) + "." + std::to_string(TN_ABI_MINOR),
                    "use a newer tenon, or an older version of the plugin"};
   }
   if (table->id.size == 0 || table->name.size == 0 || table->version.size == 0)
     return broken("its table has an empty id, name or version");
   if (table->get_interface == nullptr || table->open == nullptr || table->close == nullptr)
     return broken("its table lacks get_interface, open or close");
-  if (table->interface_count > 0 && table->interfaces == nullptr) return broken("its list of interfaces is NULL");
+  if (table->interface_count > 0 && table->interfaces == nullptr)
+    return broken("its list of interfaces is NULL");
   for (uint32_t i = 0; i < table->interface_count; ++i) {
     const char* id = table->interfaces[i];
     if (id == nullptr || table->get_interface(id) == nullptr)
-      return broken(std::string("it lists the interface ") + (id == nullptr ? "NULL" : id) + " but does not have it");
+      return broken(std::string("it lists the interface ") + (id == nullptr ? "NULL" : id) +
+                    " but does not have it");
   }
   if (table->get_interface("tenon.no-such-interface/0") != nullptr)
     return broken("it answers an interface id that does not exist");
@@ -139,9 +147,11 @@ PluginFacts table_facts(const tn_plugin& table) {
     }
   }
   std::set<std::string> kernel_operators;
-  if (const auto* list = list_of<tn_kernel_list>(table, TN_KERNELS_ID); TN_HAS(list, kernels) && list->kernels != nullptr) {
+  if (const auto* list = list_of<tn_kernel_list>(table, TN_KERNELS_ID);
+      TN_HAS(list, kernels) && list->kernels != nullptr) {
     for (uint32_t i = 0; i < list->count; ++i) {
-      if (list->kernels[i] != nullptr && TN_HAS(list->kernels[i], op)) kernel_operators.insert(to_string(list->kernels[i]->op));
+      if (list->kernels[i] != nullptr && TN_HAS(list->kernels[i], op))
+        kernel_operators.insert(to_string(list->kernels[i]->op));
     }
   }
   facts.operators = sorted(std::move(operators));
@@ -153,7 +163,8 @@ std::optional<Refusal> compare_facts(const PluginFacts& sidecar, const PluginFac
   std::string differences;
   const auto compare = [&](const char* what, const std::string& said, const std::string& is) {
     if (said == is) return;
-    differences += (differences.empty() ? "" : "; ") + std::string(what) + " '" + said + "' but the library has '" + is + "'";
+    differences += (differences.empty() ? "" : "; ") + std::string(what) + " '" + said +
+                   "' but the library has '" + is + "'";
   };
   compare("id", sidecar.id, table.id);
   compare("name", sidecar.name, table.name);
@@ -172,7 +183,8 @@ std::optional<Refusal> compare_facts(const PluginFacts& sidecar, const PluginFac
   };
   compare("interfaces", joined(sidecar.interfaces), joined(table.interfaces));
   if (differences.empty()) return std::nullopt;
-  return Refusal{"its sidecar says " + differences, "install the library and its .plugin.json from the same build"};
+  return Refusal{"its sidecar says " + differences,
+                 "install the library and its .plugin.json from the same build"};
 }
 
 nlohmann::json facts_to_json(const PluginFacts& facts) {

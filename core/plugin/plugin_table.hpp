@@ -13,13 +13,15 @@
 
 namespace tenon {
 
-inline constexpr std::string_view ask_vendor = "report it to the plugin's vendor, or leave the plugin out of the manifest";
+inline constexpr std::string_view ask_vendor =
+    "report it to the plugin's vendor, or leave the plugin out of the manifest";
 
-// dlopen(RTLD_NOW | RTLD_LOCAL) and the entry function, through Boost.DLL. The library is never unmapped: thread-local
-// objects and shared pointers of a plugin may outlive its instance.
+// dlopen(RTLD_NOW | RTLD_LOCAL) and the entry function, through Boost.DLL. The library is never unmapped:
+// thread-local objects and shared pointers of a plugin may outlive its instance.
 std::variant<tenon_plugin_entry_fn, Refusal> load_library(const std::filesystem::path& library);
 
-// The handshake: the table for our major, or why not. Checks all that can be told without opening an instance.
+// The handshake: the table for our major, or why not. Checks all that can be told without opening an
+// instance.
 std::variant<const tn_plugin*, Refusal> check_table(tenon_plugin_entry_fn entry);
 PluginFacts table_facts(const tn_plugin& table);
 // Where a sidecar and a table say different things.

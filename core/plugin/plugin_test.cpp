@@ -1,5 +1,5 @@
-#include <catch2/catch.hpp>
 #include <tenon/abi/options.h>
+#include <catch2/catch.hpp>
 
 #include <fstream>
 
@@ -14,7 +14,8 @@ using namespace tenon;
 
 namespace {
 
-tn_op_def make_op(const char* domain, const char* name, const tn_str* aliases = nullptr, uint32_t alias_count = 0) {
+tn_op_def make_op(const char* domain, const char* name, const tn_str* aliases = nullptr,
+                  uint32_t alias_count = 0) {
   tn_op_def def{};
   def.size = sizeof def;
   def.since_version = 3;
@@ -63,8 +64,10 @@ TEST_CASE("SHA-256 of FIPS 180-4's examples and of a long text") {
 
 TEST_CASE("versions compare by number, part by part") {
   const std::tuple<const char*, const char*, int> rows[] = {
-      {"1.0", "1.0.0", 0},  {"1.9", "1.10", -1}, {"2", "1.99.99", 1},       {"1.0-rc1", "1.0.1", -1},
-      {"1.0", "1.0-rc1", 1}, {"", "0", 0},        {"1.0.a", "1.0.b", -1}, {"99999999999999999999999", "1", -1}};
+      {"1.0", "1.0.0", 0},    {"1.9", "1.10", -1},
+      {"2", "1.99.99", 1},    {"1.0-rc1", "1.0.1", -1},
+      {"1.0", "1.0-rc1", 1},  {"", "0", 0},
+      {"1.0.a", "1.0.b", -1}, {"99999999999999999999999", "1", -1}};
   for (const auto& [a, b, expected] : rows) {
     INFO(a << " and " << b);
     CHECK((compare_versions(a, b) > 0) - (compare_versions(a, b) < 0) == expected);
@@ -84,7 +87,8 @@ TEST_CASE("a service is found by its id, and a plugin's options by its own host"
   CHECK(&Host::from(plain) == &host);
   const tn_host* own = host.make_plugin_host("acme", R"({"tile": 64})");
   CHECK_FALSE(host.options_were_read(own));
-  const auto* options = static_cast<const tn_plugin_options_api*>(own->get_interface(own, TN_PLUGIN_OPTIONS_ID));
+  const auto* options =
+      static_cast<const tn_plugin_options_api*>(own->get_interface(own, TN_PLUGIN_OPTIONS_ID));
   REQUIRE(options != nullptr);
   CHECK(view(options->json(own)) == R"({"tile": 64})");
   CHECK(host.options_were_read(own));
@@ -124,7 +128,8 @@ TEST_CASE("operators: qualified names, aliases, and what two plugins both define
   listed_kernels = &kernel_list;
   registries.add_plugin(acme, nullptr, diagnostics);
   REQUIRE(diagnostics.all().size() == 1);
-  CHECK(diagnostics.all().front().text.find("defines operator Conv, which plugin ops has defined already") != std::string::npos);
+  CHECK(diagnostics.all().front().text.find("defines operator Conv, which plugin ops has defined already") !=
+        std::string::npos);
 
   REQUIRE(registries.find(intern("Conv")) != nullptr);
   CHECK(registries.find(intern("Conv"))->def == &conv);
@@ -145,7 +150,8 @@ TEST_CASE("operators: qualified names, aliases, and what two plugins both define
 
   Host host;
   registries.provide(host);
-  const auto* api = static_cast<const tn_registry_api*>(host.abi()->get_interface(host.abi(), TN_REGISTRY_ID));
+  const auto* api =
+      static_cast<const tn_registry_api*>(host.abi()->get_interface(host.abi(), TN_REGISTRY_ID));
   REQUIRE(api != nullptr);
   tn_sym op = 0;
   CHECK(api->resolve(host.abi(), to_abi("conv2d"), &op) == TN_OK);
@@ -164,12 +170,14 @@ TEST_CASE("a sidecar is read, and one that is none says why") {
   const std::filesystem::path sidecar = std::filesystem::path(test::scratch_dir()) / "libx.plugin.json";
   PluginFacts facts;
   CHECK(read_sidecar(sidecar, facts)->reason.find("cannot be read") != std::string::npos);
-  std::ofstream(sidecar) << R"({"schema": "tenon.plugin/1", "id": "com.x", "name": "x", "version": "2.0", "operators": ["com.x::Op"],
+  std::ofstream(sidecar)
+      << R"({"schema": "tenon.plugin/1", "id": "com.x", "name": "x", "version": "2.0", "operators": ["com.x::Op"],
     "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": []})";
   CHECK_FALSE(read_sidecar(sidecar, facts));
   CHECK(facts.id == "com.x");
   CHECK(facts.operators == std::vector<std::string>{"com.x::Op"});
-  for (const char* bad : {"", "[]", "{}", R"({"schema": "tenon.plugin/1"})", R"({"schema": "tenon.plugin/1", "id": 3})", "\xff"}) {
+  for (const char* bad : {"", "[]", "{}", R"({"schema": "tenon.plugin/1"})",
+                          R"({"schema": "tenon.plugin/1", "id": 3})", "\xff"}) {
     std::ofstream(sidecar, std::ios::trunc) << bad;
     INFO(bad);
     CHECK(read_sidecar(sidecar, facts));

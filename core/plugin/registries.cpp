@@ -10,16 +10,19 @@ namespace tenon {
 
 namespace {
 
-// ai.onnx's canonical operator set, fixed for all of 1.x (ops.h); other domains have the newest of their definitions.
+// ai.onnx's canonical operator set, fixed for all of 1.x (ops.h); other domains have the newest of their
+// definitions.
 constexpr int32_t canonical_opset = 28;
 
-// The text of a const char* or tn_str as a view that lives as long as the plugin's table, which is until exit.
+// The text of a const char* or tn_str as a view that lives as long as the plugin's table, which is until
+// exit.
 std::string_view plugin_name(const tn_plugin& plugin) { return view(plugin.name); }
 
 bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
 std::string qualified_name(const tn_op_def& def) {
-  return is_default_domain(view(def.domain)) ? string(def.name) : string(def.domain) + "::" + string(def.name);
+  return is_default_domain(view(def.domain)) ? string(def.name)
+                                             : string(def.domain) + "::" + string(def.name);
 }
 
 // What is wrong with a record: the reason, or empty. `record` reaches at least as far as its size says.
@@ -27,9 +30,10 @@ std::string fault_of(const tn_op_def* def) {
   if (!TN_HAS(def, decompose)) return "is smaller than version 1.0 of tn_op_def";
   if (def->name.size == 0) return "has no name";
   if (def->since_version < 1 || def->first_version > def->since_version) return "has impossible versions";
-  if ((def->input_count > 0 && def->inputs == nullptr) || (def->output_count > 0 && def->outputs == nullptr) ||
-      (def->type_var_count > 0 && def->type_vars == nullptr) || (def->attr_count > 0 && def->attrs == nullptr) ||
-      (def->alias_count > 0 && def->aliases == nullptr)) {
+  if ((def->input_count > 0 && def->inputs == nullptr) ||
+      (def->output_count > 0 && def->outputs == nullptr) ||
+      (def->type_var_count > 0 && def->type_vars == nullptr) ||
+      (def->attr_count > 0 && def->attrs == nullptr) || (def->alias_count > 0 && def->aliases == nullptr)) {
     return "has a count above 0 and a NULL array";
   }
   return {};
@@ -51,8 +55,10 @@ std::string fault_of(const tn_pass_record* record) {
   if (!TN_HAS(record, alias_count)) return "is smaller than version 1.0 of tn_pass_record";
   if (record->id.size == 0) return "has no id";
   if (record->run == nullptr) return "has no run function";
-  if ((record->option_count > 0 && record->options == nullptr) || (record->after_count > 0 && record->after == nullptr) ||
-      (record->before_count > 0 && record->before == nullptr) || (record->alias_count > 0 && record->aliases == nullptr)) {
+  if ((record->option_count > 0 && record->options == nullptr) ||
+      (record->after_count > 0 && record->after == nullptr) ||
+      (record->before_count > 0 && record->before == nullptr) ||
+      (record->alias_count > 0 && record->aliases == nullptr)) {
     return "has a count above 0 and a NULL array";
   }
   return {};
@@ -99,7 +105,9 @@ template <typename List, typename Array>
 std::pair<Array, uint32_t> list_of(const tn_plugin& plugin, const char* id, Array List::*array) {
   const auto* list = static_cast<const List*>(plugin.get_interface(id));
   if (list == nullptr) return {nullptr, 0};
-  const size_t needed = static_cast<size_t>(reinterpret_cast<const char*>(&(list->*array)) - reinterpret_cast<const char*>(list)) + sizeof(Array);
+  const size_t needed = static_cast<size_t>(reinterpret_cast<const char*>(&(list->*array)) -
+                                            reinterpret_cast<const char*>(list)) +
+                        sizeof(Array);
   if (list->size < needed || list->*array == nullptr) return {nullptr, 0};
   return {list->*array, list->count};
 }
@@ -135,8 +143,8 @@ Registries::Registries() = default;
 Registries::~Registries() = default;
 
 template <typename Record, typename Add>
-void Registries::add_list(const tn_plugin& plugin, const char* interface_id, const Record* const* records, uint32_t count,
-                          Diagnostics& diagnostics, Add add) {
+void Registries::add_list(const tn_plugin& plugin, const char* interface_id, const Record* const* records,
+                          uint32_t count, Diagnostics& diagnostics, Add add) {
   const std::string place = "plugin " + string(plugin.name);
   for (uint32_t i = 0; i < count; ++i) {
     const std::string what = "record " + std::to_string(i) + " of " + interface_id;
@@ -147,15 +155,17 @@ void Registries::add_list(const tn_plugin& plugin, const char* interface_id, con
     const std::string fault = fault_of(records[i]);
     if (!fault.empty()) {
       const bool has_id = !fault.starts_with("is smaller") && !id_of(*records[i]).empty();
-      diagnostics.add(TN_SEVERITY_PLUGIN_MISBEHAVING, "M320", place,
-                      what + (has_id ? " ('" + id_of(*records[i]) + "')" : "") + " " + fault + "; it is left out");
+      diagnostics.add(
+          TN_SEVERITY_PLUGIN_MISBEHAVING, "M320", place,
+          what + (has_id ? " ('" + id_of(*records[i]) + "')" : "") + " " + fault + "; it is left out");
       continue;
     }
     add(*records[i]);
   }
 }
 
-void Registries::add_op(const tn_op_def& def, void* instance, const std::string& plugin, Diagnostics& diagnostics) {
+void Registries::add_op(const tn_op_def& def, void* instance, const std::string& plugin,
+                        Diagnostics& diagnostics) {
   const std::string name = qualified_name(def);
   const tn_sym symbol = intern(name);
   const auto [place, is_new] = ops_.try_emplace(symbol, OpEntry{&def, instance});
@@ -189,7 +199,8 @@ void Registries::add_plugin(const tn_plugin& plugin, void* instance, Diagnostics
   {
     const auto [records, count] = list_of(plugin, TN_KERNELS_ID, &tn_kernel_list::kernels);
     add_list(plugin, TN_KERNELS_ID, records, count, diagnostics, [&](const tn_kernel_record& record) {
-      const tn_sym op = intern(view(record.op).starts_with("ai.onnx::") ? view(record.op).substr(9) : view(record.op));
+      const tn_sym op =
+          intern(view(record.op).starts_with("ai.onnx::") ? view(record.op).substr(9) : view(record.op));
       std::vector<KernelEntry>& entries = kernels_[op];
       if (entries.empty()) kernel_ops_.push_back(op);
       entries.push_back({&record, instance, op, name});
@@ -227,14 +238,18 @@ void Registries::add_plugin(const tn_plugin& plugin, void* instance, Diagnostics
   {
     const auto [records, count] = list_of(plugin, TN_TENSOR_FILES_ID, &tn_tensor_file_list::formats);
     add_list(plugin, TN_TENSOR_FILES_ID, records, count, diagnostics,
-             [&](const tn_tensor_file_record& record) { add_unique(tensor_files_, record, "tensor file format"); });
+             [&](const tn_tensor_file_record& record) {
+               add_unique(tensor_files_, record, "tensor file format");
+             });
   }
   {
     const auto [records, count] = list_of(plugin, TN_TRANSFORMS_ID, &tn_transform_list::transforms);
-    add_list(plugin, TN_TRANSFORMS_ID, records, count, diagnostics,
-             [&](const tn_transform& record) { transforms_.push_back({&record, instance, name}); });
+    add_list(plugin, TN_TRANSFORMS_ID, records, count, diagnostics, [&](const tn_transform& record) {
+      transforms_.push_back({&record, instance, name});
+    });
   }
-  if (const auto [sources, count] = list_of(plugin, TN_RULES_ID, &tn_rule_list::sources); sources != nullptr) {
+  if (const auto [sources, count] = list_of(plugin, TN_RULES_ID, &tn_rule_list::sources);
+      sources != nullptr) {
     for (uint32_t i = 0; i < count; ++i) rule_sources_.push_back(sources[i]);
   }
   if (const auto* engine = static_cast<const tn_rule_engine_api*>(plugin.get_interface(TN_RULE_ENGINE_ID))) {
@@ -243,8 +258,8 @@ void Registries::add_plugin(const tn_plugin& plugin, void* instance, Diagnostics
                       "its rule engine lacks check or test; it is left out");
     } else if (!rule_engines_.empty()) {
       diagnostics.warning("M321", "plugin " + name_text,
-                          "brings a second rule engine; that of plugin " + std::string(rule_engines_.front().plugin) +
-                              " is used");
+                          "brings a second rule engine; that of plugin " +
+                              std::string(rule_engines_.front().plugin) + " is used");
     } else {
       rule_engines_.push_back({engine, instance, name});
     }
@@ -271,7 +286,8 @@ std::vector<tn_sym> Registries::resolve(std::string_view name) const {
   if (separator != std::string_view::npos) {
     const std::string_view domain = name.substr(0, separator);
     const std::string_view plain = name.substr(separator + separator_size);
-    const tn_sym symbol = intern(is_default_domain(domain) ? std::string(plain) : std::string(domain) + "::" + std::string(plain));
+    const tn_sym symbol = intern(is_default_domain(domain) ? std::string(plain)
+                                                           : std::string(domain) + "::" + std::string(plain));
     if (ops_.contains(symbol)) return {symbol};
   }
   const auto found = op_names_.find(std::string(name));
@@ -280,14 +296,19 @@ std::vector<tn_sym> Registries::resolve(std::string_view name) const {
 
 std::span<const KernelEntry> Registries::kernels(tn_sym op) const {
   const auto found = kernels_.find(op);
-  return found == kernels_.end() ? std::span<const KernelEntry>() : std::span<const KernelEntry>(found->second);
+  return found == kernels_.end() ? std::span<const KernelEntry>()
+                                 : std::span<const KernelEntry>(found->second);
 }
 
 const PassEntry* Registries::pass(std::string_view id) const { return by_id(passes_, id); }
 const FrontendEntry* Registries::frontend(std::string_view id) const { return by_id(frontends_, id); }
 const ExporterEntry* Registries::exporter(std::string_view id) const { return by_id(exporters_, id); }
-const TensorFileEntry* Registries::tensor_file_for(std::string_view path) const { return by_suffix(tensor_files_, path); }
-const ExporterEntry* Registries::exporter_for(std::string_view path) const { return by_suffix(exporters_, path); }
+const TensorFileEntry* Registries::tensor_file_for(std::string_view path) const {
+  return by_suffix(tensor_files_, path);
+}
+const ExporterEntry* Registries::exporter_for(std::string_view path) const {
+  return by_suffix(exporters_, path);
+}
 
 void Registries::provide(Host& host) {
   static constexpr auto self = [](const tn_host* of) -> const Registries& {

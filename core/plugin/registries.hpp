@@ -50,8 +50,9 @@ class Registries : public OpRegistry {
   Registries(const Registries&) = delete;
   Registries& operator=(const Registries&) = delete;
 
-  // Adds all the interfaces of an open plugin. Malformed records (a missing function, a size too small) are left out,
-  // each with a warning; nothing of another plugin changes. Also good for a table inside this program. [main]
+  // Adds all the interfaces of an open plugin. Malformed records (a missing function, a size too small) are
+  // left out, each with a warning; nothing of another plugin changes. Also good for a table inside this
+  // program. [main]
   void add_plugin(const tn_plugin& plugin, void* instance, Diagnostics& diagnostics);
 
   const OpEntry* find(tn_sym op) const override;
@@ -69,7 +70,9 @@ class Registries : public OpRegistry {
   const std::vector<TensorFileEntry>& tensor_files() const { return tensor_files_; }
   const std::vector<TransformEntry>& transforms() const { return transforms_; }
   const std::vector<tn_rule_source>& rule_sources() const { return rule_sources_; }  // carried by plugins
-  const RuleEngineEntry* rule_engine() const { return rule_engines_.empty() ? nullptr : &rule_engines_.front(); }
+  const RuleEngineEntry* rule_engine() const {
+    return rule_engines_.empty() ? nullptr : &rule_engines_.front();
+  }
 
   const PassEntry* pass(std::string_view id) const;  // by id only
   const FrontendEntry* frontend(std::string_view id) const;
@@ -84,8 +87,8 @@ class Registries : public OpRegistry {
  private:
   void add_op(const tn_op_def& def, void* instance, const std::string& plugin, Diagnostics& diagnostics);
   template <typename Record, typename Add>
-  void add_list(const tn_plugin& plugin, const char* interface_id, const Record* const* records, uint32_t count,
-                Diagnostics& diagnostics, Add add);
+  void add_list(const tn_plugin& plugin, const char* interface_id, const Record* const* records,
+                uint32_t count, Diagnostics& diagnostics, Add add);
 
   std::unordered_map<tn_sym, OpEntry> ops_;
   std::unordered_map<tn_sym, std::string> op_plugins_;

@@ -20,8 +20,9 @@ constexpr size_t max_entries = 512;
 std::string key_of(const std::filesystem::path& library) {
   struct stat facts {};
   if (stat(library.c_str(), &facts) != 0) return {};
-  return std::to_string(facts.st_dev) + ":" + std::to_string(facts.st_ino) + ":" + std::to_string(facts.st_size) + ":" +
-         std::to_string(facts.st_mtim.tv_sec) + "." + std::to_string(facts.st_mtim.tv_nsec);
+  return std::to_string(facts.st_dev) + ":" + std::to_string(facts.st_ino) + ":" +
+         std::to_string(facts.st_size) + ":" + std::to_string(facts.st_mtim.tv_sec) + "." +
+         std::to_string(facts.st_mtim.tv_nsec);
 }
 
 std::string host_key() { return std::string(program_version()) + " " + build_id(); }
@@ -29,7 +30,8 @@ std::string host_key() { return std::string(program_version()) + " " + build_id(
 }  // namespace
 
 std::filesystem::path cache_folder() {
-  if (const char* folder = secure_getenv("TENON_CACHE_DIR"); folder != nullptr && *folder != '\0') return folder;
+  if (const char* folder = secure_getenv("TENON_CACHE_DIR"); folder != nullptr && *folder != '\0')
+    return folder;
   if (const char* folder = secure_getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/')
     return std::filesystem::path(folder) / "tenon";
   if (const char* home = secure_getenv("HOME"); home != nullptr && *home == '/')
@@ -54,7 +56,9 @@ void ScanCache::read() {
   std::ifstream file(file_, std::ios::binary);
   if (!file) return;
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object() || json.value("schema", "") != "tenon.plugin-scan/1" || json.value("host", "") != host_key()) return;
+  if (!json.is_object() || json.value("schema", "") != "tenon.plugin-scan/1" ||
+      json.value("host", "") != host_key())
+    return;
   const auto plugins = json.find("plugins");
   if (plugins == json.end() || !plugins->is_object()) return;
   for (const auto& [path, item] : plugins->items()) {
@@ -86,7 +90,8 @@ void ScanCache::write() {
     }
     plugins[path] = std::move(item);
   }
-  const nlohmann::json json{{"schema", "tenon.plugin-scan/1"}, {"host", host_key()}, {"plugins", std::move(plugins)}};
+  const nlohmann::json json{
+      {"schema", "tenon.plugin-scan/1"}, {"host", host_key()}, {"plugins", std::move(plugins)}};
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);
   try {

@@ -1,5 +1,5 @@
-// What earlier scans found, by the library's path, inode, size and time and the host's version and build. One JSON
-// file, replaced as a whole; a cache that cannot be read or written costs time and nothing else.
+// What earlier scans found, by the library's path, inode, size and time and the host's version and build. One
+// JSON file, replaced as a whole; a cache that cannot be read or written costs time and nothing else.
 #pragma once
 #include <filesystem>
 #include <map>

@@ -1,6 +1,6 @@
-// The child's side: load the library, check its table, open and close it once, and write down what was found. What the
-// plugin does to the process meanwhile (a crash, exit(), an endless loop) is the parent's to tell, from the last stage
-// that was announced.
+// The child's side: load the library, check its table, open and close it once, and write down what was found.
+// What the plugin does to the process meanwhile (a crash, exit(), an endless loop) is the parent's to tell,
+// from the last stage that was announced.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -71,17 +71,21 @@ int scan(const std::filesystem::path& library) {
   announce("in open");
   void* instance = nullptr;
   try {
-    const tn_status status = table.open(host.make_plugin_host(facts.name, "{}"), diagnostics.abi(), &instance);
+    const tn_status status =
+        table.open(host.make_plugin_host(facts.name, "{}"), diagnostics.abi(), &instance);
     if (status != TN_OK) {
       const std::string text = joined_texts(diagnostics);
-      return report(Refusal{"its open failed with status " + std::to_string(status) + (text.empty() ? "" : ": " + text),
-                            "see the plugin's documentation", false},
-                    {});
+      return report(
+          Refusal{"its open failed with status " + std::to_string(status) + (text.empty() ? "" : ": " + text),
+                  "see the plugin's documentation", false},
+          {});
     }
     announce("in close");
     table.close(instance);
   } catch (const std::exception& error) {
-    return report(Refusal{std::string("throws a C++ exception out of open or close: ") + error.what(), std::string(ask_vendor)}, {});
+    return report(Refusal{std::string("throws a C++ exception out of open or close: ") + error.what(),
+                          std::string(ask_vendor)},
+                  {});
   } catch (...) {
     return report(Refusal{"throws a C++ exception out of open or close", std::string(ask_vendor)}, {});
   }
@@ -94,9 +98,11 @@ bool scan_hook_is_installed() { return hook_installed; }
 
 int scan_plugin_main(int argc, char** argv) {
   hook_installed = true;
-  if (argc != 3 || std::string_view(argv[1]) != scan_argument || fcntl(scan_result_descriptor, F_GETFD) < 0) return -1;
+  if (argc != 3 || std::string_view(argv[1]) != scan_argument || fcntl(scan_result_descriptor, F_GETFD) < 0)
+    return -1;
   // The parent tells a crash by the signal, and nobody wants a core file of it.
-  for (const int signal_number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(signal_number, SIG_DFL);
+  for (const int signal_number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})
+    std::signal(signal_number, SIG_DFL);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   const int code = scan(argv[2]);

@@ -1,5 +1,5 @@
-// Between the host and its scan child. The child is started as `program --scan-plugin PATH` and writes lines to
-// descriptor 3: "@" and a stage before each step, and a JSON object at the end, {"facts": ...} or
+// Between the host and its scan child. The child is started as `program --scan-plugin PATH` and writes lines
+// to descriptor 3: "@" and a stage before each step, and a JSON object at the end, {"facts": ...} or
 // {"refused", "remedy", "lasting"}.
 #pragma once
 

@@ -24,8 +24,8 @@ constexpr std::array<uint32_t, 64> round_constants = {
 void Sha256::block(const uint8_t* data) {
   std::array<uint32_t, 64> words;
   for (size_t i = 0; i < 16; ++i) {
-    words[i] = uint32_t{data[4 * i]} << 24 | uint32_t{data[4 * i + 1]} << 16 | uint32_t{data[4 * i + 2]} << 8 |
-               uint32_t{data[4 * i + 3]};
+    words[i] = uint32_t{data[4 * i]} << 24 | uint32_t{data[4 * i + 1]} << 16 |
+               uint32_t{data[4 * i + 2]} << 8 | uint32_t{data[4 * i + 3]};
   }
   for (size_t i = 16; i < 64; ++i) {
     const uint32_t a = words[i - 15];

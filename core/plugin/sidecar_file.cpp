@@ -21,8 +21,9 @@ std::optional<Refusal> read_sidecar(const std::filesystem::path& sidecar, Plugin
     const nlohmann::json json = nlohmann::json::parse(file);
     const std::string schema = json.value("schema", "");
     if (schema != "tenon.plugin/1") {
-      return Refusal{"its sidecar " + sidecar.string() + " has the schema '" + schema + "'; expected 'tenon.plugin/1'",
-                     remedy};
+      return Refusal{
+          "its sidecar " + sidecar.string() + " has the schema '" + schema + "'; expected 'tenon.plugin/1'",
+          remedy};
     }
     facts = facts_from_json(json);
   } catch (const nlohmann::json::exception& error) {

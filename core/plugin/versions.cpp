@@ -10,8 +10,8 @@ namespace tenon {
 
 namespace {
 
-// Takes "1.10-rc1" apart at its dots and dashes; a part that is no number compares as text, before any number, so that
-// 1.0-rc1 is older than 1.0.1 but newer than 0.9.
+// Takes "1.10-rc1" apart at its dots and dashes; a part that is no number compares as text, before any
+// number, so that 1.0-rc1 is older than 1.0.1 but newer than 0.9.
 std::string_view next_part(std::string_view& version) {
   const size_t end = version.find_first_of(".-+");
   const std::string_view part = version.substr(0, end);
@@ -43,7 +43,8 @@ int compare_versions(std::string_view a, std::string_view b) {
 
 std::string sha256_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(exit_bad_input, path.string(), "cannot be read; check that it exists and its permissions");
+  if (!file)
+    throw Error(exit_bad_input, path.string(), "cannot be read; check that it exists and its permissions");
   Sha256 sum;
   std::vector<char> buffer(1 << 16);
   while (file) {

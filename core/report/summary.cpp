@@ -41,13 +41,18 @@ Json run_report_json(const RunReport& r) {
   j["kernels"] = Json::object();
   for (const auto& [plugin, count] : r.stats.kernels) j["kernels"][plugin] = count;
   j["fallbacks"] = Json::array();
-  for (const auto& f : r.stats.fallbacks) j["fallbacks"].push_back({{"node", f.node}, {"op", f.op}, {"reason", f.reason}});
-  j["latency_ms"] = {{"min", r.latency.min_ms}, {"median", r.latency.median_ms}, {"p95", r.latency.p95_ms}, {"runs", r.latency.runs}};
+  for (const auto& f : r.stats.fallbacks)
+    j["fallbacks"].push_back({{"node", f.node}, {"op", f.op}, {"reason", f.reason}});
+  j["latency_ms"] = {{"min", r.latency.min_ms},
+                     {"median", r.latency.median_ms},
+                     {"p95", r.latency.p95_ms},
+                     {"runs", r.latency.runs}};
   j["load_ms"] = r.load_ms;
   j["plan_ms"] = r.stats.plan_ms;
   j["peak_rss_mb"] = static_cast<double>(peak_rss_bytes()) / 1048576.0;
   j["rules"] = Json::object();
-  for (const auto& [name, count] : r.optimize->rules) j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
+  for (const auto& [name, count] : r.optimize->rules)
+    j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
   j["precision"] = r.precision;
   j["isa"] = r.isa;
   j["threads"] = r.threads;
@@ -66,9 +71,12 @@ std::string fallback_reasons(const std::vector<Fallback>& fallbacks) {
   }
   std::vector<std::pair<uint64_t, std::string>> order;
   for (const auto& [reason, n] : counts) order.emplace_back(n, reason);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
   std::string text;
-  for (size_t i = 0; i < order.size() && i < 3; ++i) text += fmt::format("{}{} {}", i ? "; " : "", order[i].first, order[i].second);
+  for (size_t i = 0; i < order.size() && i < 3; ++i)
+    text += fmt::format("{}{} {}", i ? "; " : "", order[i].first, order[i].second);
   return text;
 }
 
@@ -80,7 +88,8 @@ std::string percent_less(uint64_t before, uint64_t after) {
 }  // namespace
 
 std::string run_report_text(const RunReport& r) {
-  std::string s = fmt::format("nodes    {} -> {} ({})", r.optimize->nodes_before, r.optimize->nodes_after, percent_less(r.optimize->nodes_before, r.optimize->nodes_after));
+  std::string s = fmt::format("nodes    {} -> {} ({})", r.optimize->nodes_before, r.optimize->nodes_after,
+                              percent_less(r.optimize->nodes_before, r.optimize->nodes_after));
   std::vector<std::string> applied;
   for (const auto& [name, count] : r.optimize->rules)
     if (count.applied) applied.push_back(fmt::format("{} {}", name, count.applied));
@@ -93,14 +102,22 @@ std::string run_report_text(const RunReport& r) {
     s += fmt::format("{}{} {}/{} nodes", first ? "" : ", ", plugin, count, nodes);
     first = false;
   }
-  if (r.stats.views || r.stats.folded) s += fmt::format("; {} views and {} shape computations cost nothing", r.stats.views, r.stats.folded);
-  if (!r.stats.fallbacks.empty()) s += fmt::format("\n         not the preferred kernel for {} nodes: {}", r.stats.fallbacks.size(), fallback_reasons(r.stats.fallbacks));
-  s += fmt::format("\nmemory   arena {} ({} without reuse, {}), lower bound {}", format_bytes(r.stats.arena_bytes), format_bytes(r.stats.no_reuse_bytes),
-                   percent_less(r.stats.no_reuse_bytes, r.stats.arena_bytes), format_bytes(r.stats.live_bound_bytes));
+  if (r.stats.views || r.stats.folded)
+    s += fmt::format("; {} views and {} shape computations cost nothing", r.stats.views, r.stats.folded);
+  if (!r.stats.fallbacks.empty())
+    s += fmt::format("\n         not the preferred kernel for {} nodes: {}", r.stats.fallbacks.size(),
+                     fallback_reasons(r.stats.fallbacks));
+  s += fmt::format("\nmemory   arena {} ({} without reuse, {}), lower bound {}",
+                   format_bytes(r.stats.arena_bytes), format_bytes(r.stats.no_reuse_bytes),
+                   percent_less(r.stats.no_reuse_bytes, r.stats.arena_bytes),
+                   format_bytes(r.stats.live_bound_bytes));
   if (r.stats.packed_bytes) s += fmt::format(", packed weights {}", format_bytes(r.stats.packed_bytes));
   s += fmt::format("\nlatency  {:.3f} ms", r.latency.median_ms);
-  if (r.latency.runs > 1) s += fmt::format(" median of {} (min {:.3f}, p95 {:.3f})", r.latency.runs, r.latency.min_ms, r.latency.p95_ms);
-  s += fmt::format(", {} thread{}, {}, precision {}; load {:.0f} ms", r.threads, r.threads == 1 ? "" : "s", r.isa, r.precision, r.load_ms);
+  if (r.latency.runs > 1)
+    s += fmt::format(" median of {} (min {:.3f}, p95 {:.3f})", r.latency.runs, r.latency.min_ms,
+                     r.latency.p95_ms);
+  s += fmt::format(", {} thread{}, {}, precision {}; load {:.0f} ms", r.threads, r.threads == 1 ? "" : "s",
+                   r.isa, r.precision, r.load_ms);
   return s + "\n";
 }
 
@@ -109,12 +126,21 @@ std::string pass_table(const OptimizeReport& report) {
   for (const auto& p : report.passes) {
     const char* outcome = "";
     switch (p.outcome) {
-      case PassReport::Outcome::ran: outcome = "changed the graph"; break;
-      case PassReport::Outcome::unchanged: outcome = "nothing to do"; break;
-      case PassReport::Outcome::switched_off: outcome = "switched off"; break;
-      case PassReport::Outcome::rolled_back: outcome = "rolled back"; break;
+      case PassReport::Outcome::ran:
+        outcome = "changed the graph";
+        break;
+      case PassReport::Outcome::unchanged:
+        outcome = "nothing to do";
+        break;
+      case PassReport::Outcome::switched_off:
+        outcome = "switched off";
+        break;
+      case PassReport::Outcome::rolled_back:
+        outcome = "rolled back";
+        break;
     }
-    s += fmt::format("{:<14} {:>6.1f}  {:>7} -> {:<7} {:>5}  {}{}{}\n", p.id, p.seconds * 1e3, p.nodes_before, p.nodes_after, p.edits, outcome, p.reason.empty() ? "" : ": ", p.reason);
+    s += fmt::format("{:<14} {:>6.1f}  {:>7} -> {:<7} {:>5}  {}{}{}\n", p.id, p.seconds * 1e3, p.nodes_before,
+                     p.nodes_after, p.edits, outcome, p.reason.empty() ? "" : ": ", p.reason);
   }
   return s;
 }

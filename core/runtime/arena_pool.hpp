@@ -1,5 +1,5 @@
-// Memory for intermediates: mapped, page-aligned, kept between runs. One arena a running frame, so what is held is what
-// ran at once, not what was ever planned.
+// Memory for intermediates: mapped, page-aligned, kept between runs. One arena a running frame, so what is
+// held is what ran at once, not what was ever planned.
 #pragma once
 #include <cstdint>
 #include <mutex>

@@ -22,7 +22,8 @@ namespace {
 constexpr uint64_t sse42_set = TN_CPU_SSE42;
 constexpr uint64_t avx2_set = sse42_set | TN_CPU_AVX2 | TN_CPU_FMA | TN_CPU_F16C;
 constexpr uint64_t avx512_set = avx2_set | TN_CPU_AVX512;
-constexpr uint64_t vnni_set = avx512_set | TN_CPU_AVX512_VNNI | TN_CPU_AVX_VNNI | TN_CPU_AVX512_BF16 | TN_CPU_AVX512_FP16;
+constexpr uint64_t vnni_set =
+    avx512_set | TN_CPU_AVX512_VNNI | TN_CPU_AVX_VNNI | TN_CPU_AVX512_BF16 | TN_CPU_AVX512_FP16;
 constexpr uint64_t amx_bits = TN_CPU_AMX_INT8 | TN_CPU_AMX_BF16;
 constexpr uint64_t x86_set = vnni_set | amx_bits;
 
@@ -67,7 +68,8 @@ uint64_t detect() {
   uint32_t a71 = 0, b71 = 0, c71 = 0, d71 = 0;
   if (a7 >= 1) __get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);
   if (a71 & (1u << 4)) features |= TN_CPU_AVX_VNNI;
-  constexpr uint32_t needed = (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31);  // F DQ CD BW VL
+  constexpr uint32_t needed =
+      (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31);  // F DQ CD BW VL
   if (zmm && (b7 & needed) == needed) {
     features |= TN_CPU_AVX512;
     if (c7 & (1u << 11)) features |= TN_CPU_AVX512_VNNI;
@@ -116,7 +118,8 @@ uint64_t cpu_features_capped(const std::string& cap) {
   for (const Cap& entry : caps) {
     if (cap == entry.word) return detected() & (entry.x86 | ~x86_set);
   }
-  std::fprintf(stderr, "TENON_MAX_ISA is '%s'; expected sse42, avx2, avx512, vnni or amx. It is ignored.\n", cap.c_str());
+  std::fprintf(stderr, "TENON_MAX_ISA is '%s'; expected sse42, avx2, avx512, vnni or amx. It is ignored.\n",
+               cap.c_str());
   return detected();
 }
 
@@ -129,11 +132,22 @@ uint64_t cpu_features() {
 }
 
 std::string cpu_feature_names(uint64_t features) {
-  static constexpr struct { uint64_t bit; const char* name; } names[] = {
-      {TN_CPU_SSE42, "sse4.2"}, {TN_CPU_AVX2, "avx2"}, {TN_CPU_FMA, "fma"}, {TN_CPU_F16C, "f16c"},
-      {TN_CPU_AVX_VNNI, "avx_vnni"}, {TN_CPU_AVX512, "avx512"}, {TN_CPU_AVX512_VNNI, "avx512_vnni"},
-      {TN_CPU_AVX512_BF16, "avx512_bf16"}, {TN_CPU_AVX512_FP16, "avx512_fp16"}, {TN_CPU_AMX_INT8, "amx_int8"},
-      {TN_CPU_AMX_BF16, "amx_bf16"}, {TN_CPU_NEON, "neon"}, {TN_CPU_SVE, "sve"}};
+  static constexpr struct {
+    uint64_t bit;
+    const char* name;
+  } names[] = {{TN_CPU_SSE42, "sse4.2"},
+               {TN_CPU_AVX2, "avx2"},
+               {TN_CPU_FMA, "fma"},
+               {TN_CPU_F16C, "f16c"},
+               {TN_CPU_AVX_VNNI, "avx_vnni"},
+               {TN_CPU_AVX512, "avx512"},
+               {TN_CPU_AVX512_VNNI, "avx512_vnni"},
+               {TN_CPU_AVX512_BF16, "avx512_bf16"},
+               {TN_CPU_AVX512_FP16, "avx512_fp16"},
+               {TN_CPU_AMX_INT8, "amx_int8"},
+               {TN_CPU_AMX_BF16, "amx_bf16"},
+               {TN_CPU_NEON, "neon"},
+               {TN_CPU_SVE, "sve"}};
   std::string text;
   for (const auto& entry : names) {
     if ((features & entry.bit) == 0) continue;
@@ -157,7 +171,8 @@ unsigned usable_processors() {
   unsigned count = std::max(1u, std::thread::hardware_concurrency());
 #if defined(__linux__)
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    count = static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
 #endif
   const unsigned quota = quota_processors();
   return quota == 0 ? count : std::max(1u, std::min(count, quota));
@@ -174,7 +189,8 @@ uint64_t available_memory_bytes() {
     std::fclose(file);
   }
   uint64_t limit = 0, used = 0;
-  if (read_number("/sys/fs/cgroup/memory.max", &limit) && read_number("/sys/fs/cgroup/memory.current", &used)) {
+  if (read_number("/sys/fs/cgroup/memory.max", &limit) &&
+      read_number("/sys/fs/cgroup/memory.current", &used)) {
     const uint64_t left = limit > used ? limit - used : 1;
     available = available == 0 ? left : std::min(available, left);
   }

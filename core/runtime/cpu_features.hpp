@@ -5,8 +5,9 @@
 
 namespace tenon {
 
-// Detected once, then capped by TENON_MAX_ISA = sse42 | avx2 | avx512 | vnni | amx (each includes those before it; an
-// unknown word is reported once and ignored). AMX bits appear only when the kernel granted the tile state.
+// Detected once, then capped by TENON_MAX_ISA = sse42 | avx2 | avx512 | vnni | amx (each includes those
+// before it; an unknown word is reported once and ignored). AMX bits appear only when the kernel granted the
+// tile state.
 uint64_t cpu_features();
 // The same for a given cap, "" for none. For tests and `tenon doctor`.
 uint64_t cpu_features_capped(const std::string& cap);

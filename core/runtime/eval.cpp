@@ -36,7 +36,8 @@ tn_status guarded(const tn_diag* diag, F&& body) {
 }
 
 void need(tn_status status, std::string_view what) {
-  if (status != TN_OK) throw Error(exit_job_failed, "evaluation", fmt::format("could not {} (status {})", what, status));
+  if (status != TN_OK)
+    throw Error(exit_job_failed, "evaluation", fmt::format("could not {} (status {})", what, status));
 }
 
 tn_value copy_constant(Graph& from, tn_value value, tn_edit* edit) {
@@ -47,7 +48,9 @@ tn_value copy_constant(Graph& from, tn_value value, tn_edit* edit) {
   if (tensor.dtype == TN_STRING) {
     need(edit_api()->constant_copy(edit, {}, &tensor, &made), "copy a constant");
   } else {
-    need(edit_api()->constant_adopt(edit, {}, &tensor, [](void*) {}, nullptr, &made), "lend a constant");
+    need(edit_api()->constant_adopt(
+             edit, {}, &tensor, [](void*) {}, nullptr, &made),
+         "lend a constant");
   }
   return made;
 }
@@ -59,11 +62,14 @@ std::unique_ptr<Graph> graph_of_node(Graph& graph, const Registries& registries,
   const Node& n = graph.node(node);
   Transaction transaction(*alone, "evaluation", TN_EDIT_BUILD);
   std::vector<tn_value> inputs;
-  for (const tn_value value : n.inputs()) inputs.push_back(value == TN_NONE ? TN_NONE : copy_constant(graph, value, transaction.get()));
+  for (const tn_value value : n.inputs())
+    inputs.push_back(value == TN_NONE ? TN_NONE : copy_constant(graph, value, transaction.get()));
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < n.output_count; ++i) names.push_back(n.output(i) == TN_NONE ? "" : fmt::format("result{}", i));
+  for (uint32_t i = 0; i < n.output_count; ++i)
+    names.push_back(n.output(i) == TN_NONE ? "" : fmt::format("result{}", i));
   std::vector<tn_str> output_names;
-  for (const std::string& name : names) output_names.push_back(name.empty() ? tn_str{nullptr, 0} : to_abi(name));
+  for (const std::string& name : names)
+    output_names.push_back(name.empty() ? tn_str{nullptr, 0} : to_abi(name));
   tn_node_desc desc{};
   desc.size = sizeof desc;
   desc.op = n.op;
@@ -83,7 +89,9 @@ std::unique_ptr<Graph> graph_of_node(Graph& graph, const Registries& registries,
   for (const tn_value value : alone->node(made).outputs()) {
     if (value != TN_NONE) results.push_back(value);
   }
-  need(edit_api()->region_outputs(transaction.get(), Graph::main_region, results.data(), static_cast<uint32_t>(results.size())), "set the outputs");
+  need(edit_api()->region_outputs(transaction.get(), Graph::main_region, results.data(),
+                                  static_cast<uint32_t>(results.size())),
+       "set the outputs");
   Diagnostics said;
   if (!transaction.commit(said)) {
     said.throw_if_errors(exit_job_failed);
@@ -106,8 +114,8 @@ bool fits(const Graph& graph, uint64_t max_bytes) {
   return true;
 }
 
-tn_status evaluate_node(const tn_host* host, tn_graph* graph_handle, tn_node node, uint64_t max_bytes, tn_tensor_sink sink, void* context,
-                        const tn_diag* diag) {
+tn_status evaluate_node(const tn_host* host, tn_graph* graph_handle, tn_node node, uint64_t max_bytes,
+                        tn_tensor_sink sink, void* context, const tn_diag* diag) {
   return guarded(diag, [&]() -> tn_status {
     Evaluator::State* state = state_of(host);
     if (state == nullptr || graph_handle == nullptr) return TN_ERR_UNSUPPORTED;
@@ -117,7 +125,8 @@ tn_status evaluate_node(const tn_host* host, tn_graph* graph_handle, tn_node nod
     if (n.region_count != 0 || state->registries.kernels(n.op).empty()) return TN_ERR_UNSUPPORTED;
     for (const tn_value value : n.inputs()) {
       if (value == TN_NONE || graph.is_constant(value)) continue;
-      report(diag, TN_SEVERITY_ERROR, "", node_place(graph, node), "cannot be computed now: input " + value_place(graph, value) + " is no constant");
+      report(diag, TN_SEVERITY_ERROR, "", node_place(graph, node),
+             "cannot be computed now: input " + value_place(graph, value) + " is no constant");
       return TN_ERR_INVALID;
     }
     std::unique_ptr<Graph> alone = graph_of_node(graph, state->registries, node);
@@ -165,14 +174,15 @@ void delete_graph(const tn_host*, tn_graph* graph) {
   if (graph != nullptr) delete &Graph::from(graph);
 }
 
-tn_status run_graph(const tn_host* host, tn_graph* graph_handle, const tn_tensor* inputs, uint32_t count, tn_tensor_sink sink, void* context,
-                    const tn_diag* diag) {
+tn_status run_graph(const tn_host* host, tn_graph* graph_handle, const tn_tensor* inputs, uint32_t count,
+                    tn_tensor_sink sink, void* context, const tn_diag* diag) {
   return guarded(diag, [&]() -> tn_status {
     Evaluator::State* state = state_of(host);
     if (state == nullptr || graph_handle == nullptr) return TN_ERR_UNSUPPORTED;
     const Session session(Graph::from(graph_handle).clone(), state->registries, state->options);
     if (count != session.inputs().size()) {
-      report(diag, TN_SEVERITY_ERROR, "", "evaluation", fmt::format("{} inputs are given, the graph has {}", count, session.inputs().size()));
+      report(diag, TN_SEVERITY_ERROR, "", "evaluation",
+             fmt::format("{} inputs are given, the graph has {}", count, session.inputs().size()));
       return TN_ERR_INVALID;
     }
     std::vector<NamedTensor> named;

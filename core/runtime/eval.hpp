@@ -10,8 +10,8 @@
 
 namespace tenon {
 
-// Provides tenon.eval.draft/1 to the host while it lives. Nodes are computed by reference kernels where there is one,
-// else by what the run would take.
+// Provides tenon.eval.draft/1 to the host while it lives. Nodes are computed by reference kernels where there
+// is one, else by what the run would take.
 class Evaluator {
  public:
   Evaluator(Host& host, const Registries& registries, RuntimeOptions options = {});

@@ -45,7 +45,9 @@ tn_status shape_infer(void*, const tn_infer_api* api, tn_infer* infer) {
   if (type->rank < 0) return TN_OK;
   const std::vector<tn_dim> dims(type->dims, type->dims + type->rank);
   const tn_status status = api->set_output(infer, 0, &result);
-  return status != TN_OK ? status : api->set_output_elements(infer, 0, dims.data(), static_cast<uint32_t>(dims.size()));
+  return status != TN_OK
+             ? status
+             : api->set_output_elements(infer, 0, dims.data(), static_cast<uint32_t>(dims.size()));
 }
 
 tn_status positive_infer(void*, const tn_infer_api* api, tn_infer* infer) {
@@ -64,7 +66,9 @@ tn_status fill_infer(void*, const tn_infer_api* api, tn_infer* infer) {
   const tn_dim* elements = nullptr;
   uint32_t count = 0;
   tn_type result{TN_KIND_TENSOR, TN_FLOAT32, 1, 0, nullptr};
-  tn_dim dim = api->input_elements(infer, 0, &elements, &count) ? elements[0] : api->data_dependent(infer, 0, 0, 0, TN_DIM_MAX);
+  tn_dim dim = api->input_elements(infer, 0, &elements, &count)
+                   ? elements[0]
+                   : api->data_dependent(infer, 0, 0, 0, TN_DIM_MAX);
   result.dims = &dim;
   return api->set_output(infer, 0, &result);
 }
@@ -141,7 +145,8 @@ int neg(const tn_kernel_args* a, uint32_t, uint32_t) {
   return 0;
 }
 int twice(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
-  auto* mine = reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(a->workspace) + worker * a->workspace_stride);
+  auto* mine =
+      reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(a->workspace) + worker * a->workspace_stride);
   mine[0] = tile;
   const uint64_t n = count_in(a), from = n * tile / 8, to = n * (tile + 1) / 8;
   for (uint64_t i = from; i < to; ++i) out(a)[i] = 2 * in(a, 0)[i];
@@ -160,13 +165,14 @@ int scale(const tn_kernel_args* a, uint32_t, uint32_t) {
 tn_status plan_scale(void* instance, const tn_plan_view* view, tn_planned* planned, const tn_diag* diag) {
   plan<scale>(instance, view, planned, diag);
   const void* blob = nullptr;
-  const tn_status status = view->packed(view->context, 1, text("t.scale"), 64,
-                                        [](void*, const tn_tensor* source, void* dst) -> tn_status {
-                                          ++counters().packs;
-                                          std::memcpy(dst, source->data, sizeof(float));
-                                          return TN_OK;
-                                        },
-                                        nullptr, &blob);
+  const tn_status status = view->packed(
+      view->context, 1, text("t.scale"), 64,
+      [](void*, const tn_tensor* source, void* dst) -> tn_status {
+        ++counters().packs;
+        std::memcpy(dst, source->data, sizeof(float));
+        return TN_OK;
+      },
+      nullptr, &blob);
   static_cast<State*>(planned->state)->packed = static_cast<const float*>(blob);
   return status;
 }
@@ -212,7 +218,9 @@ int run_if(const tn_kernel_args* a, uint32_t, uint32_t) {
   tn_tensor cond{};
   a->api->input_tensor(a->run, 0, &cond);
   tn_any* result = nullptr;
-  if (a->api->run_region(a->run, *static_cast<const uint8_t*>(cond.data) != 0 ? 0 : 1, nullptr, 0, &result, 1) != TN_OK) return 1;
+  if (a->api->run_region(a->run, *static_cast<const uint8_t*>(cond.data) != 0 ? 0 : 1, nullptr, 0, &result,
+                         1) != TN_OK)
+    return 1;
   const tn_status status = a->api->set_output(a->run, 0, result);
   a->api->release(result);
   return status;
@@ -250,7 +258,8 @@ int sequence(const tn_kernel_args* a, uint32_t, uint32_t) {
 int at(const tn_kernel_args* a, uint32_t, uint32_t) {
   tn_tensor index{};
   a->api->input_tensor(a->run, 1, &index);
-  tn_any* item = a->api->sequence_item(a->api->input(a->run, 0), static_cast<uint32_t>(static_cast<const int64_t*>(index.data)[0]));
+  tn_any* item = a->api->sequence_item(a->api->input(a->run, 0),
+                                       static_cast<uint32_t>(static_cast<const int64_t*>(index.data)[0]));
   return a->api->set_output(a->run, 0, item);
 }
 tn_status picky_match(void*, const tn_plan_view* view, const tn_diag* why) {
@@ -260,7 +269,8 @@ tn_status picky_match(void*, const tn_plan_view* view, const tn_diag* why) {
 }
 
 // Neg(Neg(x)): the same, made of simpler nodes.
-tn_status decompose(void*, const tn_graph_api* g, const tn_edit_api* e, tn_graph* graph, tn_edit* edit, tn_node node, const tn_diag*) {
+tn_status decompose(void*, const tn_graph_api* g, const tn_edit_api* e, tn_graph* graph, tn_edit* edit,
+                    tn_node node, const tn_diag*) {
   tn_node_info info{};
   info.size = sizeof info;
   g->node(graph, node, &info);
@@ -308,7 +318,8 @@ struct Tables {
     def.domain = text("t");
     def.name = keep(name);
     std::vector<tn_param_def>& p = params.emplace_back();
-    for (uint32_t i = 0; i <= inputs; ++i) p.push_back({keep("p" + std::to_string(i)), keep("V" + std::to_string(i)), 0, 0});
+    for (uint32_t i = 0; i <= inputs; ++i)
+      p.push_back({keep("p" + std::to_string(i)), keep("V" + std::to_string(i)), 0, 0});
     def.inputs = p.data();
     def.input_count = def.min_inputs = inputs;
     def.outputs = p.data() + inputs;
@@ -324,7 +335,8 @@ struct Tables {
   }
   std::deque<std::vector<tn_type_var>> vars;
 
-  tn_kernel_record& kernel(const char* id, const char* op_name, uint32_t flags, decltype(tn_kernel_record::plan) plan_function) {
+  tn_kernel_record& kernel(const char* id, const char* op_name, uint32_t flags,
+                           decltype(tn_kernel_record::plan) plan_function) {
     tn_kernel_record& record = kernels.emplace_back();
     record.size = sizeof record;
     record.flags = flags;
@@ -399,8 +411,10 @@ std::unique_ptr<Registries> registries(const std::vector<std::string>& without) 
   std::erase_if(tables->kernel_list, [&](const tn_kernel_record* record) {
     return std::find(without.begin(), without.end(), string(record->id)) != without.end();
   });
-  tables->op_table = {sizeof(tn_op_list), static_cast<uint32_t>(tables->op_list.size()), tables->op_list.data()};
-  tables->kernel_table = {sizeof(tn_kernel_list), static_cast<uint32_t>(tables->kernel_list.size()), tables->kernel_list.data()};
+  tables->op_table = {sizeof(tn_op_list), static_cast<uint32_t>(tables->op_list.size()),
+                      tables->op_list.data()};
+  tables->kernel_table = {sizeof(tn_kernel_list), static_cast<uint32_t>(tables->kernel_list.size()),
+                          tables->kernel_list.data()};
   tables->plugin.size = sizeof(tn_plugin);
   tables->plugin.abi_major = TN_ABI_MAJOR;
   tables->plugin.id = text("test.fakes");
@@ -425,18 +439,21 @@ Builder::Builder(const Registries& registries) : graph_(std::make_unique<Graph>(
 }
 Builder::~Builder() = default;
 
-tn_value Builder::input(const std::string& name, tn_dtype dtype, const std::vector<std::string>& dims, tn_region region) {
+tn_value Builder::input(const std::string& name, tn_dtype dtype, const std::vector<std::string>& dims,
+                        tn_region region) {
   std::vector<tn_dim> numbers;
   for (const std::string& dim : dims) {
     numbers.push_back(std::isdigit(dim[0]) != 0 ? std::stoll(dim) : graph_->symbols().named(dim));
   }
   const tn_type type{TN_KIND_TENSOR, dtype, static_cast<int32_t>(numbers.size()), 0, numbers.data()};
   tn_value value = TN_NONE;
-  if (edit_api()->region_input(transaction_->get(), region, to_abi(name), &type, &value) != TN_OK) throw Error(1, "test", "input");
+  if (edit_api()->region_input(transaction_->get(), region, to_abi(name), &type, &value) != TN_OK)
+    throw Error(1, "test", "input");
   return value;
 }
 
-tn_value Builder::node(const std::string& op, const std::vector<tn_value>& inputs, const std::string& name, tn_region region) {
+tn_value Builder::node(const std::string& op, const std::vector<tn_value>& inputs, const std::string& name,
+                       tn_region region) {
   tn_node_desc desc{};
   desc.size = sizeof desc;
   desc.op = intern(op.front() == '=' ? op.substr(1) : "t::" + op);
@@ -447,20 +464,23 @@ tn_value Builder::node(const std::string& op, const std::vector<tn_value>& input
   desc.input_count = static_cast<uint32_t>(inputs.size());
   desc.output_count = 1;
   tn_node node = TN_NONE;
-  if (edit_api()->create_node(transaction_->get(), &desc, &node) != TN_OK) throw Error(1, "test", "node " + op);
+  if (edit_api()->create_node(transaction_->get(), &desc, &node) != TN_OK)
+    throw Error(1, "test", "node " + op);
   return graph_->node(node).output(0);
 }
 
 namespace {
 tn_value constant(Transaction& transaction, const tn_tensor& tensor) {
   tn_value value = TN_NONE;
-  if (edit_api()->constant_copy(transaction.get(), {}, &tensor, &value) != TN_OK) throw Error(1, "test", "constant");
+  if (edit_api()->constant_copy(transaction.get(), {}, &tensor, &value) != TN_OK)
+    throw Error(1, "test", "constant");
   return value;
 }
 }  // namespace
 
 tn_value Builder::floats(const std::vector<float>& values, std::vector<int64_t> dims) {
-  return constant(*transaction_, {TN_FLOAT32, static_cast<int32_t>(dims.size()), dims.data(), const_cast<float*>(values.data()), values.size() * 4});
+  return constant(*transaction_, {TN_FLOAT32, static_cast<int32_t>(dims.size()), dims.data(),
+                                  const_cast<float*>(values.data()), values.size() * 4});
 }
 tn_value Builder::ints(const std::vector<int64_t>& values) {
   const int64_t dim = static_cast<int64_t>(values.size());
@@ -472,15 +492,19 @@ tn_value Builder::boolean(bool value) { return constant(*transaction_, {TN_BOOL,
 tn_region Builder::region(tn_value result_of, const std::string& name) {
   tn_region region = TN_NONE;
   const tn_node node = graph_->value(result_of).producer;
-  if (edit_api()->create_region(transaction_->get(), node, to_abi(name), &region) != TN_OK) throw Error(1, "test", "region");
+  if (edit_api()->create_region(transaction_->get(), node, to_abi(name), &region) != TN_OK)
+    throw Error(1, "test", "region");
   return region;
 }
 
 void Builder::outputs(const std::vector<tn_value>& values, tn_region region) {
-  if (edit_api()->region_outputs(transaction_->get(), region, values.data(), static_cast<uint32_t>(values.size())) != TN_OK) throw Error(1, "test", "outputs");
+  if (edit_api()->region_outputs(transaction_->get(), region, values.data(),
+                                 static_cast<uint32_t>(values.size())) != TN_OK)
+    throw Error(1, "test", "outputs");
 }
 void Builder::output_default(tn_value input, tn_value constant_value) {
-  if (edit_api()->input_default(transaction_->get(), input, constant_value) != TN_OK) throw Error(1, "test", "default");
+  if (edit_api()->input_default(transaction_->get(), input, constant_value) != TN_OK)
+    throw Error(1, "test", "default");
 }
 
 std::unique_ptr<Graph> Builder::finish() {

@@ -34,7 +34,9 @@ TEST_CASE("the number of allocations of a run does not depend on the number of n
     Builder b(*all);
     const tn_value x = b.input("x", TN_FLOAT32, {"64"});
     tn_value v = b.node("Add", {x, x});
-    for (int i = 0; i < nodes; ++i) v = b.node(i % 2 == 0 ? "Twice" : "Add", i % 2 == 0 ? std::vector<tn_value>{v} : std::vector<tn_value>{v, x});
+    for (int i = 0; i < nodes; ++i)
+      v = b.node(i % 2 == 0 ? "Twice" : "Add",
+                 i % 2 == 0 ? std::vector<tn_value>{v} : std::vector<tn_value>{v, x});
     b.outputs({v});
     RuntimeOptions options;
     options.threads = 2;

@@ -12,11 +12,16 @@ namespace {
 
 std::string kind_name(uint32_t kind) {
   switch (kind) {
-    case TN_KIND_TENSOR: return "tensor";
-    case TN_KIND_SEQUENCE: return "sequence";
-    case TN_KIND_OPTIONAL: return "optional";
-    case TN_KIND_OPTIONAL_SEQUENCE: return "optional sequence";
-    default: return "not known";
+    case TN_KIND_TENSOR:
+      return "tensor";
+    case TN_KIND_SEQUENCE:
+      return "sequence";
+    case TN_KIND_OPTIONAL:
+      return "optional";
+    case TN_KIND_OPTIONAL_SEQUENCE:
+      return "optional sequence";
+    default:
+      return "not known";
   }
 }
 
@@ -31,7 +36,8 @@ std::string dtype_list(const tn_operand_rule& rule) {
 
 bool variadic_at(const OpRegistry& ops, tn_sym op, bool input, uint32_t index) {
   const OpEntry* entry = ops.find(op);
-  if (entry == nullptr || entry->def == nullptr) return true;  // nothing is known: the record's last rule decides
+  if (entry == nullptr || entry->def == nullptr)
+    return true;  // nothing is known: the record's last rule decides
   const tn_param_def* params = input ? entry->def->inputs : entry->def->outputs;
   const uint32_t count = input ? entry->def->input_count : entry->def->output_count;
   if (params == nullptr || count == 0) return true;
@@ -43,21 +49,24 @@ bool all_numbers(const tn_type& type) {
   return std::all_of(type.dims, type.dims + type.rank, [](tn_dim dim) { return dim >= 0; });
 }
 
-std::string operand_refusal(const tn_operand& operand, const tn_operand_rule& rule, std::string_view side, uint32_t index,
-                            const tn_plan_view& view) {
+std::string operand_refusal(const tn_operand& operand, const tn_operand_rule& rule, std::string_view side,
+                            uint32_t index, const tn_plan_view& view) {
   const auto refuse = [&](std::string text) { return fmt::format("{} {}: {}", side, index, text); };
   if (operand.present == 0) return {};
   if ((rule.flags & TN_OPERAND_ABSENT) != 0) return refuse("is given, must be omitted");
   const tn_type& type = operand.type;
   const uint32_t kinds = rule.kinds == 0 ? 1u << TN_KIND_TENSOR : rule.kinds;
-  if (type.kind != TN_KIND_NONE && (kinds & (1u << type.kind)) == 0) return refuse("is a " + kind_name(type.kind));
+  if (type.kind != TN_KIND_NONE && (kinds & (1u << type.kind)) == 0)
+    return refuse("is a " + kind_name(type.kind));
   if (rule.dtypes != nullptr && type.dtype != TN_DTYPE_NONE &&
       std::find(rule.dtypes, rule.dtypes + rule.dtype_count, type.dtype) == rule.dtypes + rule.dtype_count) {
     return refuse(fmt::format("dtype {}, takes {}", dtype_name(type.dtype), dtype_list(rule)));
   }
   if (type.kind == TN_KIND_TENSOR && type.rank >= 0) {
-    if (type.rank < rule.min_rank) return refuse(fmt::format("rank {}, takes {} and more", type.rank, rule.min_rank));
-    if (rule.max_rank >= 0 && type.rank > rule.max_rank) return refuse(fmt::format("rank {}, takes up to {}", type.rank, rule.max_rank));
+    if (type.rank < rule.min_rank)
+      return refuse(fmt::format("rank {}, takes {} and more", type.rank, rule.min_rank));
+    if (rule.max_rank >= 0 && type.rank > rule.max_rank)
+      return refuse(fmt::format("rank {}, takes up to {}", type.rank, rule.max_rank));
     if ((rule.flags & TN_OPERAND_SCALAR) != 0) {
       for (int32_t d = 0; d < type.rank; ++d) {
         if (type.dims[d] >= 0 && type.dims[d] != 1) return refuse("has more than one element");
@@ -70,21 +79,24 @@ std::string operand_refusal(const tn_operand& operand, const tn_operand_rule& ru
     if (other < view.input_count && view.inputs[other].present != 0) {
       const tn_dtype expected = view.inputs[other].type.dtype;
       if (type.dtype != TN_DTYPE_NONE && expected != TN_DTYPE_NONE && type.dtype != expected) {
-        return refuse(fmt::format("dtype {} differs from input {}'s {}", dtype_name(type.dtype), other, dtype_name(expected)));
+        return refuse(fmt::format("dtype {} differs from input {}'s {}", dtype_name(type.dtype), other,
+                                  dtype_name(expected)));
       }
     }
   }
   return {};
 }
 
-std::string rules_refusal(const OpRegistry& ops, const tn_plan_view& view, const tn_kernel_record& record, bool input) {
+std::string rules_refusal(const OpRegistry& ops, const tn_plan_view& view, const tn_kernel_record& record,
+                          bool input) {
   const tn_operand_rule* rules = input ? record.input_rules : record.output_rules;
   const uint32_t rule_count = input ? record.input_rule_count : record.output_rule_count;
   const tn_operand* operands = input ? view.inputs : view.outputs;
   const uint32_t count = input ? view.input_count : view.output_count;
   for (uint32_t i = 0; rule_count != 0 && i < count; ++i) {
     if (i >= rule_count && !variadic_at(ops, view.node->op, input, i)) continue;
-    std::string text = operand_refusal(operands[i], rules[std::min(i, rule_count - 1)], input ? "input" : "result", i, view);
+    std::string text =
+        operand_refusal(operands[i], rules[std::min(i, rule_count - 1)], input ? "input" : "result", i, view);
     if (!text.empty()) return text;
   }
   return {};
@@ -95,7 +107,8 @@ std::string shape_refusal(const tn_plan_view& view, const tn_kernel_record& reco
   for (uint32_t i = 0; i < view.input_count && !any_input; ++i) {
     const tn_operand& operand = view.inputs[i];
     if (operand.present != 0 && operand.type.kind == TN_KIND_TENSOR && !all_numbers(operand.type)) {
-      return fmt::format("input {}: its shape is known only in the run, the kernel is not flagged dynamic_input", i);
+      return fmt::format(
+          "input {}: its shape is known only in the run, the kernel is not flagged dynamic_input", i);
     }
   }
   const bool any_output = (record.flags & (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_CONTROL_FLOW)) != 0;
@@ -115,7 +128,8 @@ double cost_of(const KernelEntry& kernel, const tn_plan_view& view) {
   for (uint32_t i = 0; i < view.output_count; ++i) {
     const tn_type& type = view.outputs[i].type;
     double product = type.rank < 0 ? 0 : 1;
-    for (int32_t d = 0; d < type.rank; ++d) product *= type.dims[d] < 0 ? 1.0 : static_cast<double>(type.dims[d]);
+    for (int32_t d = 0; d < type.rank; ++d)
+      product *= type.dims[d] < 0 ? 1.0 : static_cast<double>(type.dims[d]);
     elements += product;
   }
   return 10 * elements;
@@ -138,7 +152,8 @@ size_t preference_of(const KernelPolicy& policy, const KernelEntry& kernel) {
 
 }  // namespace
 
-std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const tn_plan_view& view, const KernelPolicy& policy, bool concrete) {
+std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const tn_plan_view& view,
+                       const KernelPolicy& policy, bool concrete) {
   const tn_kernel_record& record = *kernel.record;
   const std::string_view id = tenon::view(record.id);
   for (const std::string& pattern : policy.deny) {
@@ -150,7 +165,8 @@ std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const t
   const uint64_t missing = record.cpu_features & ~view.cpu_features;
   if (missing != 0) return "the processor (or TENON_MAX_ISA) lacks " + cpu_feature_names(missing);
   const int32_t version = view.node->op_version;
-  if (version != 0 && ((record.min_version != 0 && version < record.min_version) || (record.max_version != 0 && version > record.max_version))) {
+  if (version != 0 && ((record.min_version != 0 && version < record.min_version) ||
+                       (record.max_version != 0 && version > record.max_version))) {
     return fmt::format("operator version {}, takes {}..{}", version, record.min_version,
                        record.max_version == 0 ? std::string("any") : std::to_string(record.max_version));
   }
@@ -162,11 +178,13 @@ std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const t
   const tn_status status = record.match(kernel.instance, &view, why.abi());
   if (status == TN_OK) return {};
   const std::string reason = why.empty() ? std::string() : why.all().front().text;
-  if (status == TN_DECLINED || status == TN_ERR_UNSUPPORTED) return reason.empty() ? "it declined without a reason" : reason;
+  if (status == TN_DECLINED || status == TN_ERR_UNSUPPORTED)
+    return reason.empty() ? "it declined without a reason" : reason;
   return fmt::format("match failed with status {}: {}", status, reason);
 }
 
-Selection select_kernel(const Registries& registries, const KernelPolicy& policy, const tn_plan_view& view, bool concrete) {
+Selection select_kernel(const Registries& registries, const KernelPolicy& policy, const tn_plan_view& view,
+                        bool concrete) {
   Selection selection;
   const std::string_view name = tenon::view(view.node->name);
   const std::string* pin = pin_of(policy, name);
@@ -178,7 +196,8 @@ Selection select_kernel(const Registries& registries, const KernelPolicy& policy
     candidate.refusal = refusal_of(kernel, registries, view, policy, concrete);
     if (candidate.refusal.empty() && concrete) candidate.cost_ns = cost_of(kernel, view);
     if (pinned) candidate.preferred = true;
-    if (candidate.refusal.empty() && pin != nullptr && !pinned) candidate.refusal = fmt::format("node is pinned to {}", *pin);
+    if (candidate.refusal.empty() && pin != nullptr && !pinned)
+      candidate.refusal = fmt::format("node is pinned to {}", *pin);
     selection.candidates.push_back(std::move(candidate));
   }
   // A pin that cannot be kept is said by its own refusal; the others are then taken back.
@@ -192,9 +211,9 @@ Selection select_kernel(const Registries& registries, const KernelPolicy& policy
   }
   const auto key = [&](const Candidate& c) {
     const bool reference = (c.kernel->record->flags & TN_KERNEL_REFERENCE) != 0;
-    return std::make_tuple(!c.refusal.empty(), policy.prefer_reference ? !reference : false, preference_of(policy, *c.kernel),
-                           policy.prefer_reference ? false : reference, c.cost_ns, -c.kernel->record->rank,
-                           tenon::view(c.kernel->record->id));
+    return std::make_tuple(!c.refusal.empty(), policy.prefer_reference ? !reference : false,
+                           preference_of(policy, *c.kernel), policy.prefer_reference ? false : reference,
+                           c.cost_ns, -c.kernel->record->rank, tenon::view(c.kernel->record->id));
   };
   std::stable_sort(selection.candidates.begin(), selection.candidates.end(),
                    [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });

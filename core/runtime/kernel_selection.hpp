@@ -1,7 +1,7 @@
 // Which kernel runs a node, and why the others do not.
 //
-// Order: the manifest's pin, then among the records whose predicates hold: place of the plugin in `prefer`, real kernels
-// before references, least cost, higher rank, id.
+// Order: the manifest's pin, then among the records whose predicates hold: place of the plugin in `prefer`,
+// real kernels before references, least cost, higher rank, id.
 #pragma once
 #include <tenon/abi/kernels.h>
 
@@ -15,11 +15,12 @@
 namespace tenon {
 
 struct KernelPolicy {
-  std::vector<std::string> prefer;         // plugin names, best first; "reference" beats real kernels only when named here
+  std::vector<std::string>
+      prefer;  // plugin names, best first; "reference" beats real kernels only when named here
   std::map<std::string, std::string> pin;  // node name -> record id; both may have `*`
   std::vector<std::string> deny;           // record ids, `*` allowed
   std::string device = "cpu";
-  bool prefer_reference = false;           // oracles first: folding, verification
+  bool prefer_reference = false;  // oracles first: folding, verification
 };
 
 struct Candidate {
@@ -35,11 +36,13 @@ struct Selection {
   const KernelEntry* kernel() const { return found() ? candidates.front().kernel : nullptr; }
 };
 
-// Why this record can never run such a node; "" when nothing speaks against it. With `concrete` false, dims that are not
-// numbers and ranks not known pass, and neither match() nor cost() is called.
-std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const tn_plan_view& view, const KernelPolicy& policy, bool concrete);
+// Why this record can never run such a node; "" when nothing speaks against it. With `concrete` false, dims
+// that are not numbers and ranks not known pass, and neither match() nor cost() is called.
+std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const tn_plan_view& view,
+                       const KernelPolicy& policy, bool concrete);
 
-Selection select_kernel(const Registries& registries, const KernelPolicy& policy, const tn_plan_view& view, bool concrete);
+Selection select_kernel(const Registries& registries, const KernelPolicy& policy, const tn_plan_view& view,
+                        bool concrete);
 
 // "  * cpu.conv/1  cost 12.1 us" / "    reference.conv/1  refused: ...", one line a candidate.
 std::string selection_text(const Selection& selection);

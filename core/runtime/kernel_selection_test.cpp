@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/runtime/test_fakes.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/interner.hpp"
+#include "core/runtime/test_fakes.hpp"
 
 using namespace tenon;
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr tn_str text(const char* s) { return {s, __builtin_strlen(s)}; }
 const tn_dtype float_only[] = {TN_FLOAT32};
-const tn_operand_rule vector_rule[] = {{float_only, 1, 0, 1, 2, 0, 0}, {nullptr, 0, TN_OPERAND_CONSTANT, 0, -1, 1, 0}};
+const tn_operand_rule vector_rule[] = {{float_only, 1, 0, 1, 2, 0, 0},
+                                       {nullptr, 0, TN_OPERAND_CONSTANT, 0, -1, 1, 0}};
 
 tn_status never(void*, const tn_plan_view*, tn_planned*, const tn_diag*) { return TN_DECLINED; }
 
@@ -94,7 +95,9 @@ TEST_CASE("real kernels come before references unless the manifest says otherwis
   const auto all = fakes::registries();
   const View view(TN_FLOAT32, 1, false);
   KernelPolicy policy;
-  const auto chosen = [&] { return string(select_kernel(*all, policy, view.view, true).kernel()->record->id); };
+  const auto chosen = [&] {
+    return string(select_kernel(*all, policy, view.view, true).kernel()->record->id);
+  };
   CHECK(chosen() == "t.add/1");
   policy.prefer_reference = true;
   CHECK(chosen() == "t.reference.add/1");

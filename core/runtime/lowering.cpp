@@ -23,7 +23,8 @@ struct Missing {
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const Registries& registries, const LoweringOptions& options, Diagnostics& diagnostics)
+  Lowering(Graph& graph, const Registries& registries, const LoweringOptions& options,
+           Diagnostics& diagnostics)
       : graph_(graph), registries_(registries), options_(options), diagnostics_(diagnostics) {}
 
   LoweringReport run() {
@@ -35,12 +36,17 @@ class Lowering {
       if (!expand(without_kernel)) break;
     }
     for (const auto& [op, missing] : missing_) {
-      diagnostics_.error("", fmt::format("operator {}", op),
-                         fmt::format("nothing can run it: {} node{} ({}{}), {}; {}", missing.count, missing.count == 1 ? "" : "s",
-                                     join(missing.nodes, ", "), missing.count > missing.nodes.size() ? ", ..." : "", missing.dtypes,
-                                     missing.reasons));
+      diagnostics_.error(
+          "", fmt::format("operator {}", op),
+          fmt::format("nothing can run it: {} node{} ({}{}), {}; {}", missing.count,
+                      missing.count == 1 ? "" : "s", join(missing.nodes, ", "),
+                      missing.count > missing.nodes.size() ? ", ..." : "", missing.dtypes, missing.reasons));
     }
-    if (missing_.empty()) diagnostics_.error("", "lowering", fmt::format("operators still decompose after {} rounds; a decomposition goes in a circle", most_rounds));
+    if (missing_.empty())
+      diagnostics_.error(
+          "", "lowering",
+          fmt::format("operators still decompose after {} rounds; a decomposition goes in a circle",
+                      most_rounds));
     return report_;
   }
 
@@ -71,7 +77,9 @@ class Lowering {
         if (seen_[node]) continue;
         seen_[node] = true;
         const auto& forced = options_.always_expand;
-        if (std::find(forced.begin(), forced.end(), node) != forced.end() || (!is_dead(node) && !may_run(node))) found.push_back(node);
+        if (std::find(forced.begin(), forced.end(), node) != forced.end() ||
+            (!is_dead(node) && !may_run(node)))
+          found.push_back(node);
       }
     }
     return found;
@@ -134,14 +142,16 @@ class Lowering {
     if (!missing_.empty()) return false;
     if (transaction.commit(said)) return true;
     diagnostics_.append(said);
-    if (!said.has_errors()) diagnostics_.error("", "lowering", "replacing nodes by their bodies was refused without a reason");
+    if (!said.has_errors())
+      diagnostics_.error("", "lowering", "replacing nodes by their bodies was refused without a reason");
     diagnostics_.throw_if_errors(exit_job_failed);
     return false;
   }
 
   void need(tn_status status, tn_node node, std::string_view what) {
     if (status == TN_OK) return;
-    throw Error(exit_job_failed, node_place(graph_, node), fmt::format("lowering could not {} (status {})", what, status));
+    throw Error(exit_job_failed, node_place(graph_, node),
+                fmt::format("lowering could not {} (status {})", what, status));
   }
 
   bool inline_body(tn_edit* edit, tn_node node) {
@@ -158,9 +168,11 @@ class Lowering {
     }
     const std::vector<tn_value> results(n.outputs().begin(), n.outputs().end());
     const tn_edit_api& api = *edit_api();
-    need(api.inline_region(edit, body, actuals.data(), static_cast<uint32_t>(actuals.size()), node), node, "inline the body");
+    need(api.inline_region(edit, body, actuals.data(), static_cast<uint32_t>(actuals.size()), node), node,
+         "inline the body");
     for (size_t i = 0; i < results.size() && i < outputs.size(); ++i) {
-      if (results[i] != TN_NONE && outputs[i] != TN_NONE) need(api.replace_uses(edit, results[i], outputs[i]), node, "replace the results");
+      if (results[i] != TN_NONE && outputs[i] != TN_NONE)
+        need(api.replace_uses(edit, results[i], outputs[i]), node, "replace the results");
     }
     need(api.erase(edit, node), node, "erase the node");
     return true;
@@ -169,7 +181,8 @@ class Lowering {
   bool decompose(tn_edit* edit, tn_node node, Diagnostics& said) {
     const OpEntry* entry = registries_.find(graph_.node(node).op);
     if (entry == nullptr || entry->def == nullptr || entry->def->decompose == nullptr) return false;
-    const tn_status status = entry->def->decompose(entry->instance, graph_api(), edit_api(), &graph_, edit, node, said.abi());
+    const tn_status status =
+        entry->def->decompose(entry->instance, graph_api(), edit_api(), &graph_, edit, node, said.abi());
     if (status == TN_DECLINED || status == TN_ERR_UNSUPPORTED) return false;
     if (status != TN_OK) {
       said.throw_if_errors(exit_job_failed);
@@ -193,10 +206,13 @@ class Lowering {
     missing.dtypes = "inputs (" + missing.dtypes + ")";
     for (const KernelEntry& kernel : registries_.kernels(n.op)) {
       if (!missing.reasons.empty()) missing.reasons += "; ";
-      missing.reasons += string(kernel.record->id) + ": " + refusal_of(kernel, registries_, view_, options_.policy, false);
+      missing.reasons +=
+          string(kernel.record->id) + ": " + refusal_of(kernel, registries_, view_, options_.policy, false);
     }
     if (missing.reasons.empty()) {
-      missing.reasons = "no loaded plugin has a kernel, and there is no body or decomposition; name a plugin that has one in the manifest's \"plugins\"";
+      missing.reasons =
+          "no loaded plugin has a kernel, and there is no body or decomposition; name a plugin that has one "
+          "in the manifest's \"plugins\"";
     }
   }
 
@@ -214,7 +230,8 @@ class Lowering {
 
 }  // namespace
 
-LoweringReport lower(Graph& graph, const Registries& registries, const LoweringOptions& options, Diagnostics& diagnostics) {
+LoweringReport lower(Graph& graph, const Registries& registries, const LoweringOptions& options,
+                     Diagnostics& diagnostics) {
   return Lowering(graph, registries, options, diagnostics).run();
 }
 

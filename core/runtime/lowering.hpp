@@ -1,6 +1,7 @@
-// Kernel or body: after lowering every node that will run has a kernel that may take it. A node without one is
-// replaced by its body (the region "body" of an operator that is no control flow), else by its decomposition, until
-// nothing changes. Must have run before: upgrade and inference. Leaves behind: a graph of runnable nodes.
+// Kernel or body: after lowering every node that will run has a kernel that may take it. A node without one
+// is replaced by its body (the region "body" of an operator that is no control flow), else by its
+// decomposition, until nothing changes. Must have run before: upgrade and inference. Leaves behind: a graph
+// of runnable nodes.
 #pragma once
 #include "core/base/diagnostics.hpp"
 #include "core/graph/graph.hpp"
@@ -21,8 +22,9 @@ struct LoweringReport {
   uint64_t decomposed = 0;
 };
 
-// Errors name every operator left without a kernel at once: op, count, node names, dtypes, and why each candidate was
-// refused. [main]
-LoweringReport lower(Graph& graph, const Registries& registries, const LoweringOptions& options, Diagnostics& diagnostics);
+// Errors name every operator left without a kernel at once: op, count, node names, dtypes, and why each
+// candidate was refused. [main]
+LoweringReport lower(Graph& graph, const Registries& registries, const LoweringOptions& options,
+                     Diagnostics& diagnostics);
 
 }  // namespace tenon

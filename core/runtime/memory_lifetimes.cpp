@@ -9,8 +9,12 @@
 namespace tenon {
 namespace {
 
-uint64_t aligned_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
-uint64_t footprint(const tn_buffer& buffer) { return aligned_up(buffer.bytes, std::max<uint64_t>(buffer.alignment, 1)); }
+uint64_t aligned_up(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+uint64_t footprint(const tn_buffer& buffer) {
+  return aligned_up(buffer.bytes, std::max<uint64_t>(buffer.alignment, 1));
+}
 bool share_a_step(const tn_buffer& a, const tn_buffer& b) {
   return a.first_step <= b.last_step && b.first_step <= a.last_step;
 }
@@ -19,7 +23,8 @@ bool share_a_step(const tn_buffer& a, const tn_buffer& b) {
 std::vector<uint64_t> place_first_fit(std::span<const tn_buffer> buffers) {
   std::vector<uint32_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return buffers[a].bytes > buffers[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return buffers[a].bytes > buffers[b].bytes; });
   std::vector<uint64_t> offsets(buffers.size(), 0);
   std::vector<uint32_t> placed, overlapping;
   for (const uint32_t i : order) {
@@ -28,7 +33,8 @@ std::vector<uint64_t> place_first_fit(std::span<const tn_buffer> buffers) {
     for (const uint32_t j : placed) {
       if (share_a_step(buffers[i], buffers[j])) overlapping.push_back(j);
     }
-    std::sort(overlapping.begin(), overlapping.end(), [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; });
+    std::sort(overlapping.begin(), overlapping.end(),
+              [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; });
     const uint64_t alignment = std::max<uint64_t>(buffers[i].alignment, 1);
     uint64_t offset = 0;
     for (const uint32_t j : overlapping) {
@@ -71,12 +77,14 @@ uint64_t live_bound(std::span<const tn_buffer> buffers) {
   return bound;
 }
 
-// Sweeps over time with the live buffers ordered by offset: a new one can only collide with its two neighbours.
+// Sweeps over time with the live buffers ordered by offset: a new one can only collide with its two
+// neighbours.
 std::string check_placement(std::span<const tn_buffer> buffers, std::span<const uint64_t> offsets) {
   const auto count = static_cast<uint32_t>(buffers.size());
   for (uint32_t i = 0; i < count; ++i) {
     if (buffers[i].alignment > 1 && offsets[i] % buffers[i].alignment != 0) {
-      return fmt::format("buffer {} is at offset {}, which is no multiple of its alignment {}", i, offsets[i], buffers[i].alignment);
+      return fmt::format("buffer {} is at offset {}, which is no multiple of its alignment {}", i, offsets[i],
+                         buffers[i].alignment);
     }
     if (offsets[i] > UINT64_MAX - buffers[i].bytes) return fmt::format("buffer {} ends beyond 64 bits", i);
   }
@@ -85,8 +93,10 @@ std::string check_placement(std::span<const tn_buffer> buffers, std::span<const 
     if (buffers[i].bytes != 0) births.push_back(i);
   }
   deaths = births;
-  std::sort(births.begin(), births.end(), [&](uint32_t a, uint32_t b) { return buffers[a].first_step < buffers[b].first_step; });
-  std::sort(deaths.begin(), deaths.end(), [&](uint32_t a, uint32_t b) { return buffers[a].last_step < buffers[b].last_step; });
+  std::sort(births.begin(), births.end(),
+            [&](uint32_t a, uint32_t b) { return buffers[a].first_step < buffers[b].first_step; });
+  std::sort(deaths.begin(), deaths.end(),
+            [&](uint32_t a, uint32_t b) { return buffers[a].last_step < buffers[b].last_step; });
   std::set<std::pair<uint64_t, uint32_t>> live;
   size_t dead = 0;
   for (const uint32_t i : births) {
@@ -96,7 +106,8 @@ std::string check_placement(std::span<const tn_buffer> buffers, std::span<const 
     }
     const auto next = live.lower_bound({offsets[i], 0});
     const auto clash = [&](uint32_t other) {
-      return fmt::format("buffers {} and {} overlap in space and both live in step {}", other, i, buffers[i].first_step);
+      return fmt::format("buffers {} and {} overlap in space and both live in step {}", other, i,
+                         buffers[i].first_step);
     };
     if (next != live.end() && offsets[i] + buffers[i].bytes > next->first) return clash(next->second);
     if (next != live.begin()) {
@@ -108,13 +119,16 @@ std::string check_placement(std::span<const tn_buffer> buffers, std::span<const 
   return {};
 }
 
-ArenaPlan plan_arena(std::span<const tn_buffer> buffers, std::span<const PlannerEntry> planners, Diagnostics& diagnostics) {
+ArenaPlan plan_arena(std::span<const tn_buffer> buffers, std::span<const PlannerEntry> planners,
+                     Diagnostics& diagnostics) {
   ArenaPlan best;
   best.live_bound_bytes = live_bound(buffers);
   if (buffers.empty()) return best;
   std::vector<const PlannerEntry*> order;
   for (const PlannerEntry& planner : planners) order.push_back(&planner);
-  std::stable_sort(order.begin(), order.end(), [](const PlannerEntry* a, const PlannerEntry* b) { return a->record->rank > b->record->rank; });
+  std::stable_sort(order.begin(), order.end(), [](const PlannerEntry* a, const PlannerEntry* b) {
+    return a->record->rank > b->record->rank;
+  });
   bool found = false;
   for (const PlannerEntry* planner : order) {
     Answer answer{std::vector<uint64_t>(buffers.size(), 0), std::vector<bool>(buffers.size(), false)};
@@ -129,8 +143,9 @@ ArenaPlan plan_arena(std::span<const tn_buffer> buffers, std::span<const Planner
       a.given[i] = true;
     };
     Diagnostics said;
-    const tn_status status = planner->record->plan(planner->instance, buffers.data(), static_cast<uint32_t>(buffers.size()),
-                                                   best.live_bound_bytes, place, &answer, said.abi());
+    const tn_status status =
+        planner->record->plan(planner->instance, buffers.data(), static_cast<uint32_t>(buffers.size()),
+                              best.live_bound_bytes, place, &answer, said.abi());
     if (status == TN_DECLINED) continue;
     std::string fault;
     const auto missing = std::find(answer.given.begin(), answer.given.end(), false);

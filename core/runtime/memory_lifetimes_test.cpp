@@ -9,7 +9,8 @@ constexpr tn_str text(const char* s) { return {s, __builtin_strlen(s)}; }
 const std::vector<tn_buffer> three = {{64, 64, 0, 1}, {128, 64, 1, 2}, {64, 64, 2, 3}};
 
 using Place = void (*)(void*, uint32_t, uint64_t);
-tn_status all_at_zero(void*, const tn_buffer*, uint32_t count, uint64_t, Place place, void* context, const tn_diag*) {
+tn_status all_at_zero(void*, const tn_buffer*, uint32_t count, uint64_t, Place place, void* context,
+                      const tn_diag*) {
   for (uint32_t i = 0; i < count; ++i) place(context, i, 0);
   return TN_OK;
 }
@@ -17,7 +18,8 @@ tn_status half(void*, const tn_buffer*, uint32_t, uint64_t, Place place, void* c
   place(context, 0, 0);
   return TN_OK;
 }
-tn_status stacked(void*, const tn_buffer* buffers, uint32_t count, uint64_t, Place place, void* context, const tn_diag*) {
+tn_status stacked(void*, const tn_buffer* buffers, uint32_t count, uint64_t, Place place, void* context,
+                  const tn_diag*) {
   uint64_t offset = 0;
   for (uint32_t i = 0; i < count; offset += buffers[i].bytes, ++i) place(context, i, offset);
   return TN_OK;
@@ -42,7 +44,8 @@ TEST_CASE("a planner that answers wrong is reported and ignored; the best of the
   const tn_planner_record lazy{sizeof(tn_planner_record), 2, text("lazy"), {}, half};
   const tn_planner_record simple{sizeof(tn_planner_record), 1, text("simple"), {}, stacked};
   Diagnostics said;
-  const std::vector<PlannerEntry> planners = {{&simple, nullptr, "p"}, {&bad, nullptr, "p"}, {&lazy, nullptr, "p"}};
+  const std::vector<PlannerEntry> planners = {
+      {&simple, nullptr, "p"}, {&bad, nullptr, "p"}, {&lazy, nullptr, "p"}};
   const ArenaPlan plan = plan_arena(three, planners, said);
   CHECK(plan.planner == "simple");
   CHECK(plan.arena_bytes == 256);

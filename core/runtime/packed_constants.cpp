@@ -47,7 +47,8 @@ ContentIdentity content_identity(const tn_tensor& tensor) {
   for (; left >= 64; bytes += 64, left -= 64) {
     uint64_t words[8];
     std::memcpy(words, bytes, 64);
-    for (int lane = 0; lane < 4; ++lane) lanes[lane] = mix(lanes[lane] ^ words[2 * lane], odd_a + words[2 * lane + 1]) + odd_b;
+    for (int lane = 0; lane < 4; ++lane)
+      lanes[lane] = mix(lanes[lane] ^ words[2 * lane], odd_a + words[2 * lane + 1]) + odd_b;
   }
   absorb(state, lanes[0], lanes[1]);
   absorb(state, lanes[2], lanes[3]);
@@ -66,7 +67,8 @@ ContentIdentity content_identity(const tn_tensor& tensor) {
 }
 
 tn_status packed_constant(const ContentIdentity& identity, std::string_view layout_key, uint64_t bytes,
-                          const std::function<tn_status(void* dst)>& fill, std::shared_ptr<const PackedBlob>* blob) {
+                          const std::function<tn_status(void* dst)>& fill,
+                          std::shared_ptr<const PackedBlob>* blob) {
   std::string key(sizeof identity + sizeof bytes, '\0');
   std::memcpy(key.data(), &identity, sizeof identity);
   std::memcpy(key.data() + sizeof identity, &bytes, sizeof bytes);
@@ -77,7 +79,9 @@ tn_status packed_constant(const ContentIdentity& identity, std::string_view layo
     const std::lock_guard<std::mutex> lock(all.mutex);
     // Keys of blobs that are gone would pile up in a program that opens many models.
     if (all.entries.size() > 4096) {
-      std::erase_if(all.entries, [](const auto& item) { return item.second.use_count() == 1 && item.second->blob.expired(); });
+      std::erase_if(all.entries, [](const auto& item) {
+        return item.second.use_count() == 1 && item.second->blob.expired();
+      });
     }
     std::shared_ptr<Entry>& place = all.entries[key];
     if (place == nullptr) place = std::make_shared<Entry>();

@@ -1,4 +1,5 @@
-// Packed forms of constants: made once, shared in the process by all who ask for the same contents and layout.
+// Packed forms of constants: made once, shared in the process by all who ask for the same contents and
+// layout.
 #pragma once
 #include <tenon/abi/types.h>
 
@@ -27,9 +28,10 @@ struct ContentIdentity {
 };
 ContentIdentity content_identity(const tn_tensor& tensor);
 
-// The blob for that key, filled by whoever asks first while the others wait. It lives as long as somebody holds it.
-// A failure of `fill` is returned and leaves nothing behind. [any]
+// The blob for that key, filled by whoever asks first while the others wait. It lives as long as somebody
+// holds it. A failure of `fill` is returned and leaves nothing behind. [any]
 tn_status packed_constant(const ContentIdentity& identity, std::string_view layout_key, uint64_t bytes,
-                          const std::function<tn_status(void* dst)>& fill, std::shared_ptr<const PackedBlob>* blob);
+                          const std::function<tn_status(void* dst)>& fill,
+                          std::shared_ptr<const PackedBlob>* blob);
 
 }  // namespace tenon

@@ -1,10 +1,11 @@
 // What a run is made of.
 //
-// A region runs as a chain of segments. A segment is a flat list of steps for which all shapes are numbers; where
-// shapes depend on what was computed, the chain is cut and the next segment is planned from the actual values. Segments
-// hang in a tree: each holds those that followed it so far, with the shapes and contents that they were planned for.
-// Values that cross from segment to segment, enter or leave the region live in cells of the run; all others in an
-// arena, at offsets fixed when planning. A frame is one running instance of a segment: its pointers, resolved.
+// A region runs as a chain of segments. A segment is a flat list of steps for which all shapes are numbers;
+// where shapes depend on what was computed, the chain is cut and the next segment is planned from the actual
+// values. Segments hang in a tree: each holds those that followed it so far, with the shapes and contents
+// that they were planned for. Values that cross from segment to segment, enter or leave the region live in
+// cells of the run; all others in an arena, at offsets fixed when planning. A frame is one running instance
+// of a segment: its pointers, resolved.
 #pragma once
 #include <tenon/abi/kernels.h>
 #include <tenon/abi/memory.h>
@@ -65,8 +66,8 @@ struct Operand {
   Place place = Place::absent;
   uint32_t kind = TN_KIND_NONE;
   tn_dtype dtype = TN_DTYPE_NONE;
-  int32_t rank = -1;                // -1: known only in the run
-  const int64_t* dims = nullptr;    // kept by the segment
+  int32_t rank = -1;              // -1: known only in the run
+  const int64_t* dims = nullptr;  // kept by the segment
   uint32_t cell = 0;
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -88,16 +89,16 @@ struct StepInfo {  // cold
   uint64_t workspace_bytes = 0;  // a worker
   uint32_t first_pointer = 0;    // inputs, then outputs
   uint32_t input_count = 0, output_count = 0;
-  uint32_t first_operand = 0;    // inputs, outputs, captures; only of steps that call back
+  uint32_t first_operand = 0;  // inputs, outputs, captures; only of steps that call back
   uint32_t capture_count = 0;
   uint32_t first_patch = 0, patch_count = 0;  // pointers to set when the step has filled its slots
-  std::string fallback;          // why the preferred kernels did not take it; empty: they did, or there are none
+  std::string fallback;  // why the preferred kernels did not take it; empty: they did, or there are none
   std::string selection;
 };
 struct PointerFixup {
   uint32_t pointer = 0;
-  uint32_t cell = 0;     // of cells and slots
-  uint64_t offset = 0;   // of the arena
+  uint32_t cell = 0;    // of cells and slots
+  uint64_t offset = 0;  // of the arena
 };
 
 // Memory of its own for values that leave the segment.
@@ -120,7 +121,7 @@ struct CellView {
 struct OutputSource {
   uint32_t cell = UINT32_MAX;  // else a constant
   tn_tensor constant{};
-  AnyRef kept;                 // of the constant
+  AnyRef kept;  // of the constant
 };
 struct GuardedBuffer {  // guard mode: canaries lie behind `bytes`
   uint64_t offset = 0, bytes = 0;
@@ -205,7 +206,7 @@ struct Segment {
   std::vector<PlannedBuffer> buffers;
   std::vector<GuardedBuffer> guarded;
   std::vector<std::pair<tn_node, const char*>> stepless;  // nodes that became views or constants
-  std::vector<AnyRef> kept;                                // folded constants
+  std::vector<AnyRef> kept;                               // folded constants
   std::vector<std::shared_ptr<const void>> blobs;
   uint32_t thread_count = 1;
 
@@ -230,8 +231,8 @@ struct RegionProgram {
   ~RegionProgram();
 };
 
-// The session's graph, lowered. Another one exists when kernels declined the shapes of some run and their nodes had to
-// be expanded.
+// The session's graph, lowered. Another one exists when kernels declined the shapes of some run and their
+// nodes had to be expanded.
 struct RunGraph : std::enable_shared_from_this<RunGraph> {
   std::unique_ptr<Graph> graph;
   std::vector<tn_node> expanded;
@@ -279,20 +280,20 @@ struct RunState {
 
   ~RunState() { clear(); }
   void clear();
-  void fill_cell(uint32_t cell, tn_any* any);               // shares it; null: absent
-  void fill_cell(uint32_t cell, const tn_tensor& tensor);   // bytes of somebody else's
+  void fill_cell(uint32_t cell, tn_any* any);              // shares it; null: absent
+  void fill_cell(uint32_t cell, const tn_tensor& tensor);  // bytes of somebody else's
 };
 
-// Plans the segment that follows `previous` (null: the first) for what the cells hold. Throws Error or NeedsExpansion.
-// Holds graph.planning.
+// Plans the segment that follows `previous` (null: the first) for what the cells hold. Throws Error or
+// NeedsExpansion. Holds graph.planning.
 std::shared_ptr<Segment> plan_segment(RunEnvironment& environment, RunGraph& graph, RegionProgram& program,
                                       const Segment* previous, std::span<const Cell> cells);
 bool has_segment(SegmentCache& cache, std::span<const Cell> cells);
 // The same from the cache when a segment for these shapes is there.
 std::shared_ptr<Segment> next_segment(RunState& state, Segment* previous);
 
-// Runs the region: cells hold the inputs and captures. Fills results with owned handles (null where output memory was
-// given and used). Throws Error or NeedsExpansion.
+// Runs the region: cells hold the inputs and captures. Fills results with owned handles (null where output
+// memory was given and used). Throws Error or NeedsExpansion.
 void run_region_program(RunState& state, std::vector<AnyRef>& results);
 
 std::unique_ptr<RunState> acquire_state(RunEnvironment& environment, RunGraph& graph, RegionProgram& program);

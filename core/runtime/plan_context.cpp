@@ -9,14 +9,15 @@ namespace {
 
 using Fill = tn_status (*)(void*, const tn_tensor*, void*);
 
-tn_status packed(tn_plan_ctx* context, uint32_t input, tn_str layout_key, uint64_t bytes, Fill fill, void* fill_context,
-                 const void** blob) {
+tn_status packed(tn_plan_ctx* context, uint32_t input, tn_str layout_key, uint64_t bytes, Fill fill,
+                 void* fill_context, const void** blob) {
   try {
     RunGraph& graph = *context->graph;
     const tn_value value = graph.graph->node(context->node).input(input);
     tn_tensor source{};
     bool constant = false;
-    if (value == TN_NONE || !context->store->known_data(value, &source, &constant) || !constant) return TN_ERR_INVALID;
+    if (value == TN_NONE || !context->store->known_data(value, &source, &constant) || !constant)
+      return TN_ERR_INVALID;
     const std::string place = node_place(*graph.graph, context->node);
     require_memory(bytes, place, "packed constant");
     auto known = graph.identities.find(value);
@@ -24,8 +25,9 @@ tn_status packed(tn_plan_ctx* context, uint32_t input, tn_str layout_key, uint64
       known = graph.identities.insert_or_assign(value, content_identity(source)).first;
     }
     std::shared_ptr<const PackedBlob> made;
-    const tn_status status = packed_constant(known->second, view(layout_key), bytes,
-                                             [&](void* dst) { return fill(fill_context, &source, dst); }, &made);
+    const tn_status status = packed_constant(
+        known->second, view(layout_key), bytes, [&](void* dst) { return fill(fill_context, &source, dst); },
+        &made);
     if (status != TN_OK) return status;
     *blob = made->memory.base;
     context->blobs.push_back(std::move(made));
@@ -115,7 +117,8 @@ PlanContext::PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore
   view_.context = &context_;
   view_.packed = packed;
   view_.parallel = parallel;
-  for (const tn_region region : n.regions()) region_names_.push_back(to_abi(graph.graph->region_name(region)));
+  for (const tn_region region : n.regions())
+    region_names_.push_back(to_abi(graph.graph->region_name(region)));
   view_.region_names = region_names_.data();
 }
 
@@ -138,8 +141,10 @@ const KernelEntry* PlanContext::plan(Selection& selection, tn_planned* planned) 
     }
     const std::string place = node_place(*context_.graph->graph, context_.node);
     throw Error(exit_job_failed, place,
-                status == TN_OK ? fmt::format("kernel {} planned no function; its plugin {} is at fault", string(record.id), candidate.kernel->plugin)
-                                : fmt::format("kernel {} could not be planned (status {}): {}", string(record.id), status, reason));
+                status == TN_OK ? fmt::format("kernel {} planned no function; its plugin {} is at fault",
+                                              string(record.id), candidate.kernel->plugin)
+                                : fmt::format("kernel {} could not be planned (status {}): {}",
+                                              string(record.id), status, reason));
   }
   return nullptr;
 }

@@ -23,8 +23,8 @@ class PlanContext {
   PlanContext& operator=(const PlanContext&) = delete;
 
   const tn_plan_view& view() const { return view_; }
-  // Asks the candidates in order until one plans the node; null when all decline, with the reasons in `selection`.
-  // Throws Error when a kernel fails otherwise.
+  // Asks the candidates in order until one plans the node; null when all decline, with the reasons in
+  // `selection`. Throws Error when a kernel fails otherwise.
   const KernelEntry* plan(Selection& selection, tn_planned* planned);
   std::vector<std::shared_ptr<const PackedBlob>>& blobs() { return context_.blobs; }
 
@@ -37,8 +37,8 @@ class PlanContext {
 };
 
 tn_node_info node_info(Graph& graph, tn_node node);
-// The region that says what a fused node computes; TN_NONE: it has none. An operator of ai.onnx that nobody defines may
-// run its region "body" in its own way (SequenceMap does), so that one is none.
+// The region that says what a fused node computes; TN_NONE: it has none. An operator of ai.onnx that nobody
+// defines may run its region "body" in its own way (SequenceMap does), so that one is none.
 tn_region body_of(const Graph& graph, const OpRegistry& ops, tn_node node);
 bool op_has_flag(const OpRegistry& ops, tn_sym op, uint32_t flag);
 

@@ -20,13 +20,16 @@ void keep_failure(tn_run* run, tn_str text) {
 
 }  // namespace
 
-bool evaluate_with_store(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node, std::vector<AnyRef>* results) {
+bool evaluate_with_store(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node,
+                         std::vector<AnyRef>* results) {
   const Node& n = graph.graph->node(node);
   PlanContext context(environment, graph, store, node);
-  Selection selection = select_kernel(*environment.registries, environment.options.kernels, context.view(), true);
+  Selection selection =
+      select_kernel(*environment.registries, environment.options.kernels, context.view(), true);
   // A kernel that calls back needs a run.
   std::erase_if(selection.candidates, [](const Candidate& c) {
-    return (c.kernel->record->flags & (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT | TN_KERNEL_CONTROL_FLOW)) != 0;
+    return (c.kernel->record->flags &
+            (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT | TN_KERNEL_CONTROL_FLOW)) != 0;
   });
   PlannedGuard guard;
   tn_planned planned{};
@@ -61,12 +64,13 @@ bool evaluate_with_store(RunEnvironment& environment, RunGraph& graph, PlanStore
     api.fail = keep_failure;
     return api;
   }();
-  const tn_kernel_args args{planned.state, inputs.data(), outputs.data(), scratch->data, stride, &run, &only_failure,
-                            n.input_count, n.output_count};
+  const tn_kernel_args args{planned.state, inputs.data(), outputs.data(), scratch->data, stride,
+                            &run,          &only_failure, n.input_count,  n.output_count};
   const FpScope fp(environment.flush_denormals);
   for (uint32_t tile = 0; tile < planned.tiles; ++tile) {
     if (planned.fn(&args, tile, 0) == 0) continue;
-    throw Error(exit_job_failed, place, fmt::format("kernel {} failed: {}", string(kernel->record->id), state.failure));
+    throw Error(exit_job_failed, place,
+                fmt::format("kernel {} failed: {}", string(kernel->record->id), state.failure));
   }
   return true;
 }

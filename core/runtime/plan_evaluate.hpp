@@ -7,8 +7,10 @@
 
 namespace tenon {
 
-// Runs the node, whose operands are constants (of the graph or the plan) and whose results' types are known in the
-// store, with the kernel that the run would choose. False: no kernel that can be called here. Throws Error when it fails.
-bool evaluate_with_store(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node, std::vector<AnyRef>* results);
+// Runs the node, whose operands are constants (of the graph or the plan) and whose results' types are known
+// in the store, with the kernel that the run would choose. False: no kernel that can be called here. Throws
+// Error when it fails.
+bool evaluate_with_store(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node,
+                         std::vector<AnyRef>* results);
 
 }  // namespace tenon

@@ -8,12 +8,14 @@
 namespace tenon {
 namespace {
 
-// Contents beyond this size never decide shapes; comparing them at each run would cost more than planning saves.
+// Contents beyond this size never decide shapes; comparing them at each run would cost more than planning
+// saves.
 constexpr uint64_t largest_integer_content_bytes = 65536, largest_other_content_bytes = 1024;
 
 bool may_decide_shapes(tn_dtype dtype, uint64_t bytes) {
   if (dtype == TN_STRING || dtype == TN_DTYPE_NONE) return false;
-  return bytes <= (dtype_is_integer(dtype) || dtype == TN_BOOL ? largest_integer_content_bytes : largest_other_content_bytes);
+  return bytes <= (dtype_is_integer(dtype) || dtype == TN_BOOL ? largest_integer_content_bytes
+                                                               : largest_other_content_bytes);
 }
 
 template <class T>
@@ -24,17 +26,33 @@ void append(const void* data, uint64_t count, std::vector<int64_t>* out) {
 
 bool integers_of(const tn_tensor& tensor, std::vector<int64_t>* out) {
   uint64_t count = 0;
-  if (!element_count({tensor.dims, static_cast<size_t>(tensor.rank)}, &count) || count > max_known_elements) return false;
+  if (!element_count({tensor.dims, static_cast<size_t>(tensor.rank)}, &count) || count > max_known_elements)
+    return false;
   switch (tensor.dtype) {
-    case TN_INT8: append<int8_t>(tensor.data, count, out); return true;
-    case TN_INT16: append<int16_t>(tensor.data, count, out); return true;
-    case TN_INT32: append<int32_t>(tensor.data, count, out); return true;
-    case TN_INT64: append<int64_t>(tensor.data, count, out); return true;
+    case TN_INT8:
+      append<int8_t>(tensor.data, count, out);
+      return true;
+    case TN_INT16:
+      append<int16_t>(tensor.data, count, out);
+      return true;
+    case TN_INT32:
+      append<int32_t>(tensor.data, count, out);
+      return true;
+    case TN_INT64:
+      append<int64_t>(tensor.data, count, out);
+      return true;
     case TN_UINT8:
-    case TN_BOOL: append<uint8_t>(tensor.data, count, out); return true;
-    case TN_UINT16: append<uint16_t>(tensor.data, count, out); return true;
-    case TN_UINT32: append<uint32_t>(tensor.data, count, out); return true;
-    default: return false;
+    case TN_BOOL:
+      append<uint8_t>(tensor.data, count, out);
+      return true;
+    case TN_UINT16:
+      append<uint16_t>(tensor.data, count, out);
+      return true;
+    case TN_UINT32:
+      append<uint32_t>(tensor.data, count, out);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -90,7 +108,8 @@ PlanStore::Entry& PlanStore::entry(tn_value value) {
 }
 
 tn_type PlanStore::type(tn_value value) {
-  if (const Entry* e = find(value); e != nullptr && e->kind != TN_KIND_NONE) return {e->kind, e->dtype, e->rank, e->encoding, e->dims.data()};
+  if (const Entry* e = find(value); e != nullptr && e->kind != TN_KIND_NONE)
+    return {e->kind, e->dtype, e->rank, e->encoding, e->dims.data()};
   if (graph_.graph->is_constant(value)) return graph_.graph->type(value);
   return {TN_KIND_NONE, TN_DTYPE_NONE, -1, 0, nullptr};
 }
@@ -116,7 +135,9 @@ bool PlanStore::data(tn_value value, tn_tensor* out) {
     return true;
   }
   uint64_t bytes = 0;
-  if (e->late && (!is_known(value) || (tensor_bytes(e->dtype, e->dims, &bytes) && may_decide_shapes(e->dtype, bytes)))) late_ = true;
+  if (e->late &&
+      (!is_known(value) || (tensor_bytes(e->dtype, e->dims, &bytes) && may_decide_shapes(e->dtype, bytes))))
+    late_ = true;
   return false;
 }
 
@@ -124,7 +145,8 @@ bool PlanStore::elements_from(const tn_tensor& tensor, std::vector<tn_dim>* out)
   std::vector<int64_t> numbers;
   if (!integers_of(tensor, &numbers)) return false;
   out->clear();
-  for (const int64_t number : numbers) out->push_back(number >= 0 ? number : graph_.graph->symbols().number(number));
+  for (const int64_t number : numbers)
+    out->push_back(number >= 0 ? number : graph_.graph->symbols().number(number));
   return true;
 }
 
@@ -132,7 +154,8 @@ bool PlanStore::elements(tn_value value, const tn_dim** elements, uint32_t* coun
   Entry* e = find(value);
   if (e == nullptr || !e->has_elements) {
     const tn_type known = type(value);
-    if (known.dtype != TN_DTYPE_NONE && !dtype_is_integer(known.dtype) && known.dtype != TN_BOOL) return false;
+    if (known.dtype != TN_DTYPE_NONE && !dtype_is_integer(known.dtype) && known.dtype != TN_BOOL)
+      return false;
     tn_tensor tensor{};
     std::vector<tn_dim> converted;
     if (!data(value, &tensor) || !elements_from(tensor, &converted)) return false;

@@ -1,4 +1,5 @@
-// The types and contents that one segment is planned with: flat, concrete, beside the graph's own symbolic ones.
+// The types and contents that one segment is planned with: flat, concrete, beside the graph's own symbolic
+// ones.
 #pragma once
 #include <deque>
 #include <set>
@@ -23,8 +24,9 @@ class PlanStore final : public TypeStore {
   void clear_elements(tn_value value) override;
   tn_dim data_dependent(tn_node node, uint32_t output, uint32_t axis, int64_t lo, int64_t hi) override;
 
-  // Before a node is inferred. A first attempt does not look into cells, since a plan that did holds only for those
-  // contents; withheld() then says whether it would have helped, late() whether values of this segment's steps would.
+  // Before a node is inferred. A first attempt does not look into cells, since a plan that did holds only for
+  // those contents; withheld() then says whether it would have helped, late() whether values of this
+  // segment's steps would.
   void begin(bool allow_cells) {
     allow_cells_ = allow_cells;
     withheld_ = late_ = false;
@@ -37,11 +39,14 @@ class PlanStore final : public TypeStore {
   void mark_late(tn_value value) { entry(value).late = true; }  // computed by a step of this segment
   void set_data(tn_value value, AnyRef data);                   // a constant of the plan
   const AnyRef* plan_constant(tn_value value) const;            // null: none
-  // Bytes for a kernel's plan: constants, plan constants, and cells that were looked at. *constant as in tn_operand.
+  // Bytes for a kernel's plan: constants, plan constants, and cells that were looked at. *constant as in
+  // tn_operand.
   bool known_data(tn_value value, tn_tensor* out, bool* constant);
   // All elements are known numbers.
   bool number_elements(tn_value value, std::vector<int64_t>* numbers);
-  bool is_absent(tn_value value) const { return absent_.count(value) != 0; }  // an empty cell: an optional input left out
+  bool is_absent(tn_value value) const {
+    return absent_.count(value) != 0;
+  }                               // an empty cell: an optional input left out
   bool is_known(tn_value value);  // a tensor with all dims numbers, or something else than a tensor
 
   void restore(const KnownValue& known);

@@ -31,7 +31,8 @@ bool contents_match(const std::vector<DataCondition>& conditions, std::span<cons
 std::shared_ptr<Segment> find_segment(SegmentCache& cache, std::span<const Cell> cells) {
   const std::lock_guard<std::mutex> lock(cache.mutex);
   for (SegmentCache::Entry& entry : cache.entries) {
-    if (!shapes_match(entry.segment->shapes, cells) || !contents_match(entry.segment->contents, cells)) continue;
+    if (!shapes_match(entry.segment->shapes, cells) || !contents_match(entry.segment->contents, cells))
+      continue;
     entry.used = ++cache.clock;
     return entry.segment;
   }
@@ -43,7 +44,8 @@ std::unique_ptr<Frame> make_frame(const Segment& segment) {
   frame->pointers.assign(segment.pointer_count, nullptr);
   frame->args.resize(segment.steps.size());
   frame->runs.resize(segment.run_count);
-  for (const auto& [pointer, constant] : segment.constant_pointers) frame->pointers[pointer] = const_cast<void*>(constant);
+  for (const auto& [pointer, constant] : segment.constant_pointers)
+    frame->pointers[pointer] = const_cast<void*>(constant);
   uint32_t next_run = 0;
   for (uint32_t i = 0; i < segment.steps.size(); ++i) {
     const StepInfo& info = segment.infos[i];
@@ -66,8 +68,10 @@ std::unique_ptr<Frame> make_frame(const Segment& segment) {
 
 void resolve(const Segment& segment, Frame& frame, uint8_t* base) {
   if (frame.resolved && frame.base == base) return;
-  for (const PointerFixup& fixup : segment.arena_pointers) frame.pointers[fixup.pointer] = base + fixup.offset;
-  for (tn_kernel_args& args : frame.args) args.workspace = base == nullptr ? nullptr : base + segment.workspace_offset;
+  for (const PointerFixup& fixup : segment.arena_pointers)
+    frame.pointers[fixup.pointer] = base + fixup.offset;
+  for (tn_kernel_args& args : frame.args)
+    args.workspace = base == nullptr ? nullptr : base + segment.workspace_offset;
   frame.base = base;
   frame.resolved = true;
 }
@@ -87,7 +91,8 @@ class FrameLease {
     }
     if (frame_ == nullptr) frame_ = make_frame(segment);
     // Last of what may fail: a constructor that throws gives nothing back.
-    block_ = state.environment->arenas.acquire(std::max<uint64_t>(segment.total_bytes, segment.pointer_count == 0 ? 0 : 64));
+    block_ = state.environment->arenas.acquire(
+        std::max<uint64_t>(segment.total_bytes, segment.pointer_count == 0 ? 0 : 64));
     resolve(segment, *frame_, block_.base);
     for (tn_run& run : frame_->runs) {
       run.state = &state;
@@ -116,11 +121,12 @@ void make_owned(RunState& state, const OwnedBuffer& owned) {
     const OutputBuffer& memory = state.output_memory[owned.output];
     if (memory.bytes != owned.bytes) {
       throw Error(exit_bad_input, "output '" + std::string(memory.name) + "'",
-                  fmt::format("its buffer has {} bytes, the result {} has {}; give a buffer of that size", memory.bytes,
-                              dims_text(owned.dims), owned.bytes));
+                  fmt::format("its buffer has {} bytes, the result {} has {}; give a buffer of that size",
+                              memory.bytes, dims_text(owned.dims), owned.bytes));
     }
     cell.kind = TN_KIND_TENSOR;
-    cell.tensor = {owned.dtype, static_cast<int32_t>(owned.dims.size()), owned.dims.data(), memory.data, owned.bytes};
+    cell.tensor = {owned.dtype, static_cast<int32_t>(owned.dims.size()), owned.dims.data(), memory.data,
+                   owned.bytes};
     return;
   }
   AnyRef any = new_tensor(owned.dtype, owned.dims, "result of the run");
@@ -169,11 +175,13 @@ int run_tiles(ThreadPool& pool, const Step& step, const tn_kernel_args* args) {
     for (Diagnostic& diagnostic : state.nested_errors) diagnostic.where += ", inside " + place;
     throw Error(exit_job_failed, std::move(state.nested_errors));
   }
-  throw Error(exit_job_failed, place,
-              state.failure.empty() ? fmt::format("failed with {} and said no reason", result) : state.failure);
+  throw Error(
+      exit_job_failed, place,
+      state.failure.empty() ? fmt::format("failed with {} and said no reason", result) : state.failure);
 }
 
-// The results of a step that calls back are there and are what was planned; readers in this segment get their pointers.
+// The results of a step that calls back are there and are what was planned; readers in this segment get their
+// pointers.
 void finish_callback(RunState& state, const Segment& segment, Frame& frame, uint32_t step) {
   for (tn_any* any : state.temporaries) any_release(any);
   state.temporaries.clear();
@@ -188,11 +196,14 @@ void finish_callback(RunState& state, const Segment& segment, Frame& frame, uint
       throw_failure(state, segment, step, 0);
     }
     if (operand.rank < 0) continue;
-    const bool as_planned = cell.kind == TN_KIND_TENSOR && cell.tensor.dtype == operand.dtype && cell.tensor.rank == operand.rank &&
+    const bool as_planned = cell.kind == TN_KIND_TENSOR && cell.tensor.dtype == operand.dtype &&
+                            cell.tensor.rank == operand.rank &&
                             std::equal(operand.dims, operand.dims + operand.rank, cell.tensor.dims);
     if (!as_planned) {
       state.failure = fmt::format("gave result {} as {}, but its type was inferred as {}", i,
-                                  cell.kind == TN_KIND_TENSOR ? dims_text({cell.tensor.dims, static_cast<size_t>(cell.tensor.rank)}) : "no tensor",
+                                  cell.kind == TN_KIND_TENSOR
+                                      ? dims_text({cell.tensor.dims, static_cast<size_t>(cell.tensor.rank)})
+                                      : "no tensor",
                                   dims_text({operand.dims, static_cast<size_t>(operand.rank)}));
       throw_failure(state, segment, step, 0);
     }
@@ -215,7 +226,9 @@ void run_steps(RunState& state, const Segment& segment, Frame& frame) {
 }
 
 uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
 }
 
 // The same with what is asked for around each step: a clock, canaries.
@@ -234,7 +247,8 @@ void run_steps_watched(RunState& state, const Segment& segment, Frame& frame) {
     if (segment.steps[i].flags != 0) finish_callback(state, segment, frame, i);
     if (state.observer != nullptr) {
       const Graph& graph = *state.graph->graph;
-      (*state.observer)({info.node, graph.node_name(info.node), graph.op_name(info.node), view(info.kernel->record->id), begin, end});
+      (*state.observer)({info.node, graph.node_name(info.node), graph.op_name(info.node),
+                         view(info.kernel->record->id), begin, end});
     }
   }
 }
@@ -247,7 +261,8 @@ void run_segment(RunState& state, Segment& segment) {
   }
   FrameLease lease(state, segment);
   Frame& frame = lease.frame();
-  for (const PointerFixup& fixup : segment.cell_pointers) frame.pointers[fixup.pointer] = state.cells[fixup.cell].tensor.data;
+  for (const PointerFixup& fixup : segment.cell_pointers)
+    frame.pointers[fixup.pointer] = state.cells[fixup.cell].tensor.data;
   if (state.observer != nullptr || !segment.guarded.empty()) {
     run_steps_watched(state, segment, frame);
   } else {
@@ -261,9 +276,10 @@ void run_segment(RunState& state, Segment& segment) {
 void copy_to(const OutputBuffer& memory, const tn_tensor& tensor) {
   if (memory.data == tensor.data) return;
   if (memory.bytes != tensor.bytes || tensor.dtype == TN_STRING) {
-    throw Error(exit_bad_input, "output '" + std::string(memory.name) + "'",
-                fmt::format("its buffer has {} bytes, the result has {}{}; give a buffer of that size, or none", memory.bytes, tensor.bytes,
-                            tensor.dtype == TN_STRING ? " and holds texts" : ""));
+    throw Error(
+        exit_bad_input, "output '" + std::string(memory.name) + "'",
+        fmt::format("its buffer has {} bytes, the result has {}{}; give a buffer of that size, or none",
+                    memory.bytes, tensor.bytes, tensor.dtype == TN_STRING ? " and holds texts" : ""));
   }
   if (tensor.bytes != 0) std::memcpy(memory.data, tensor.data, tensor.bytes);
 }
@@ -282,7 +298,9 @@ AnyRef take_output(RunState& state, const OutputSource& source, const OutputBuff
   const Cell& cell = state.cells[source.cell];
   if (cell.kind == TN_KIND_NONE) return {};
   if (memory != nullptr) {
-    if (cell.kind != TN_KIND_TENSOR) throw Error(exit_bad_input, "output '" + std::string(memory->name) + "'", "is no tensor: no buffer can be given for it");
+    if (cell.kind != TN_KIND_TENSOR)
+      throw Error(exit_bad_input, "output '" + std::string(memory->name) + "'",
+                  "is no tensor: no buffer can be given for it");
     copy_to(*memory, cell.tensor);
     return {};
   }
@@ -323,7 +341,8 @@ void RunState::fill_cell(uint32_t cell, const tn_tensor& tensor) {
   cells[cell].tensor = tensor;
 }
 
-std::unique_ptr<RunState> acquire_state(RunEnvironment& environment, RunGraph& graph, RegionProgram& program) {
+std::unique_ptr<RunState> acquire_state(RunEnvironment& environment, RunGraph& graph,
+                                        RegionProgram& program) {
   std::unique_ptr<RunState> state;
   {
     const std::lock_guard<std::mutex> lock(program.state_mutex);
@@ -349,19 +368,23 @@ void release_state(std::unique_ptr<RunState> state) {
   program.free_states.push_back(std::move(state));
 }
 
-std::shared_ptr<Segment> plan_segment(RunEnvironment& environment, RunGraph& graph, RegionProgram& program, const Segment* previous,
-                                      std::span<const Cell> cells) {
+std::shared_ptr<Segment> plan_segment(RunEnvironment& environment, RunGraph& graph, RegionProgram& program,
+                                      const Segment* previous, std::span<const Cell> cells) {
   return SegmentPlanner(environment, graph, program, previous, cells).plan();
 }
 
-bool has_segment(SegmentCache& cache, std::span<const Cell> cells) { return find_segment(cache, cells) != nullptr; }
+bool has_segment(SegmentCache& cache, std::span<const Cell> cells) {
+  return find_segment(cache, cells) != nullptr;
+}
 
 std::shared_ptr<Segment> next_segment(RunState& state, Segment* previous) {
   SegmentCache& cache = previous == nullptr ? state.program->roots : previous->followers;
   if (std::shared_ptr<Segment> found = find_segment(cache, state.cells)) return found;
   const std::lock_guard<std::mutex> planning(state.graph->planning);
-  if (std::shared_ptr<Segment> found = find_segment(cache, state.cells)) return found;  // another thread was first
-  std::shared_ptr<Segment> planned = plan_segment(*state.environment, *state.graph, *state.program, previous, state.cells);
+  if (std::shared_ptr<Segment> found = find_segment(cache, state.cells))
+    return found;  // another thread was first
+  std::shared_ptr<Segment> planned =
+      plan_segment(*state.environment, *state.graph, *state.program, previous, state.cells);
   const std::lock_guard<std::mutex> lock(cache.mutex);
   if (cache.entries.size() >= std::max<size_t>(1, state.environment->options.plan_cache_size)) {
     cache.entries.erase(std::min_element(cache.entries.begin(), cache.entries.end(),

@@ -20,7 +20,9 @@ tn_status guarded(tn_run* run, F&& body) {
   try {
     return body();
   } catch (const Error& error) {
-    fail(run, to_abi(error.diagnostics.empty() ? error.what() : error.diagnostics.front().where + ": " + error.diagnostics.front().text));
+    fail(run, to_abi(error.diagnostics.empty()
+                         ? error.what()
+                         : error.diagnostics.front().where + ": " + error.diagnostics.front().text));
     return TN_ERR_LIMIT;
   } catch (const std::bad_alloc&) {
     fail(run, to_abi("there is not enough memory"));
@@ -49,20 +51,25 @@ bool in_cell(const Operand& operand) {
 Cell cell_of(const tn_run* run, const Operand& operand) {
   Cell cell;
   switch (operand.place) {
-    case Place::absent: return cell;
+    case Place::absent:
+      return cell;
     case Place::constant:
       cell.kind = TN_KIND_TENSOR;
-      cell.tensor = {operand.dtype, operand.rank, operand.dims, const_cast<void*>(operand.pointer), operand.bytes};
+      cell.tensor = {operand.dtype, operand.rank, operand.dims, const_cast<void*>(operand.pointer),
+                     operand.bytes};
       return cell;
     case Place::arena:
       cell.kind = TN_KIND_TENSOR;
-      cell.tensor = {operand.dtype, operand.rank, operand.dims, run->frame->base + operand.offset, operand.bytes};
+      cell.tensor = {operand.dtype, operand.rank, operand.dims, run->frame->base + operand.offset,
+                     operand.bytes};
       return cell;
-    default: break;
+    default:
+      break;
   }
   cell = run->state->cells[operand.cell];
   if (cell.kind == TN_KIND_TENSOR && operand.rank >= 0) {
-    const bool same = cell.tensor.rank == operand.rank && std::equal(operand.dims, operand.dims + operand.rank, cell.tensor.dims);
+    const bool same = cell.tensor.rank == operand.rank &&
+                      std::equal(operand.dims, operand.dims + operand.rank, cell.tensor.dims);
     if (!same) cell.any = nullptr;  // a view: the handle of its class has other dims
     cell.tensor = {operand.dtype, operand.rank, operand.dims, cell.tensor.data, operand.bytes};
   }
@@ -101,10 +108,12 @@ void put_in_slot(tn_run* run, const Operand& operand, AnyRef any) {
 std::string place_of(const tn_run* run) { return node_place(*run->state->graph->graph, info_of(run).node); }
 
 bool is_planned_type(const Operand& operand, tn_dtype dtype, std::span<const int64_t> dims) {
-  return operand.dtype == dtype && operand.rank == static_cast<int32_t>(dims.size()) && std::equal(dims.begin(), dims.end(), operand.dims);
+  return operand.dtype == dtype && operand.rank == static_cast<int32_t>(dims.size()) &&
+         std::equal(dims.begin(), dims.end(), operand.dims);
 }
 
-tn_status output_tensor(tn_run* run, uint32_t i, tn_dtype dtype, int32_t rank, const int64_t* dims, void** data) {
+tn_status output_tensor(tn_run* run, uint32_t i, tn_dtype dtype, int32_t rank, const int64_t* dims,
+                        void** data) {
   return guarded(run, [&]() -> tn_status {
     const Operand* operand = output_operand(run, i);
     const std::span<const int64_t> shape(dims, static_cast<size_t>(std::max(rank, 0)));
@@ -114,8 +123,9 @@ tn_status output_tensor(tn_run* run, uint32_t i, tn_dtype dtype, int32_t rank, c
     }
     if (operand->place == Place::arena || operand->place == Place::owned) {
       if (!is_planned_type(*operand, dtype, shape)) {
-        fail(run, to_abi(fmt::format("wants result {} as {} {}, but its type was inferred as {} {}", i, dtype_name(dtype), dims_text(shape),
-                                     dtype_name(operand->dtype), dims_text({operand->dims, static_cast<size_t>(operand->rank)}))));
+        fail(run, to_abi(fmt::format("wants result {} as {} {}, but its type was inferred as {} {}", i,
+                                     dtype_name(dtype), dims_text(shape), dtype_name(operand->dtype),
+                                     dims_text({operand->dims, static_cast<size_t>(operand->rank)}))));
         return TN_ERR_INVALID;
       }
       *data = run->frame->pointers[info_of(run).first_pointer + info_of(run).input_count + i];
@@ -170,7 +180,8 @@ tn_status set_output(tn_run* run, uint32_t i, tn_any* any) {
       return TN_OK;
     }
     if (any->kind != TN_KIND_TENSOR || !is_planned_type(*operand, any->dtype, any->dims)) {
-      fail(run, to_abi(fmt::format("gives result {} as {}, but its type was inferred as {}", i, dims_text(any->dims),
+      fail(run, to_abi(fmt::format("gives result {} as {}, but its type was inferred as {}", i,
+                                   dims_text(any->dims),
                                    dims_text({operand->dims, static_cast<size_t>(operand->rank)}))));
       return TN_ERR_INVALID;
     }
@@ -187,7 +198,8 @@ struct StateLease {
   ~StateLease() { release_state(std::move(state)); }
 };
 
-tn_status run_region(tn_run* run, uint32_t r, tn_any* const* inputs, uint32_t input_count, tn_any** outputs, uint32_t output_count) {
+tn_status run_region(tn_run* run, uint32_t r, tn_any* const* inputs, uint32_t input_count, tn_any** outputs,
+                     uint32_t output_count) {
   RunState& outer = *run->state;
   for (uint32_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
   try {
@@ -198,11 +210,13 @@ tn_status run_region(tn_run* run, uint32_t r, tn_any* const* inputs, uint32_t in
       return TN_ERR_INVALID;
     }
     uint32_t capture = info.first_operand + info.input_count + info.output_count;
-    for (uint32_t i = 0; i < r; ++i) capture += static_cast<uint32_t>(outer.graph->programs[regions[i]]->captures.size());
+    for (uint32_t i = 0; i < r; ++i)
+      capture += static_cast<uint32_t>(outer.graph->programs[regions[i]]->captures.size());
     RegionProgram& program = *outer.graph->programs[regions[r]];
     if (input_count != program.inputs.size() || output_count != program.outputs.size()) {
-      fail(run, to_abi(fmt::format("region {} takes {} values and gives {}; it was run with {} and {}", r, program.inputs.size(),
-                                   program.outputs.size(), input_count, output_count)));
+      fail(run,
+           to_abi(fmt::format("region {} takes {} values and gives {}; it was run with {} and {}", r,
+                              program.inputs.size(), program.outputs.size(), input_count, output_count)));
       return TN_ERR_INVALID;
     }
     StateLease lease{acquire_state(*outer.environment, *outer.graph, program)};
@@ -237,7 +251,8 @@ tn_status run_region(tn_run* run, uint32_t r, tn_any* const* inputs, uint32_t in
   }
 }
 
-tn_status new_tensor_of(tn_run* run, tn_dtype dtype, int32_t rank, const int64_t* dims, tn_any** any, void** data) {
+tn_status new_tensor_of(tn_run* run, tn_dtype dtype, int32_t rank, const int64_t* dims, tn_any** any,
+                        void** data) {
   return guarded(run, [&]() -> tn_status {
     AnyRef made = new_tensor(dtype, {dims, static_cast<size_t>(std::max(rank, 0))}, place_of(run));
     if (data != nullptr) *data = made->data;
@@ -293,7 +308,9 @@ tn_str keep_text(tn_run* run, tn_str text) {
 
 // Splitmix64 over a counter that all runs of the session share.
 uint64_t random_seed(tn_run* run) {
-  uint64_t z = run->state->environment->random_state.fetch_add(0x9e3779b97f4a7c15u, std::memory_order_relaxed) + 0x9e3779b97f4a7c15u;
+  uint64_t z =
+      run->state->environment->random_state.fetch_add(0x9e3779b97f4a7c15u, std::memory_order_relaxed) +
+      0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);

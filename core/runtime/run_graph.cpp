@@ -27,7 +27,8 @@ void find_captures(const Graph& graph, RunGraph& run_graph, RegionProgram& progr
 
 uint32_t depth_of(const Graph& graph, tn_region region) {
   uint32_t depth = 0;
-  for (tn_node parent = graph.region(region).parent; parent != TN_NONE; ++depth) parent = graph.region(graph.node(parent).region_id).parent;
+  for (tn_node parent = graph.region(region).parent; parent != TN_NONE; ++depth)
+    parent = graph.region(graph.node(parent).region_id).parent;
   return depth;
 }
 
@@ -57,7 +58,8 @@ RunGraph::RunGraph(std::unique_ptr<Graph> lowered, std::vector<tn_node> nodes_ex
   }
 }
 
-RunEnvironment::RunEnvironment(const Registries& all, RuntimeOptions given) : registries(&all), options(std::move(given)) {
+RunEnvironment::RunEnvironment(const Registries& all, RuntimeOptions given)
+    : registries(&all), options(std::move(given)) {
   pool = options.pool != nullptr ? options.pool : ThreadPool::shared(options.threads);
   cpu_features = tenon::cpu_features();
   const std::string& mode = options.precision_mode;
@@ -65,7 +67,8 @@ RunEnvironment::RunEnvironment(const Registries& all, RuntimeOptions given) : re
   explain = options.explain;
   const char* guard = std::getenv("TENON_GUARD");
   options.guard = options.guard || (guard != nullptr && std::string_view(guard) == "1");
-  random_state = options.random_seed != 0 ? options.random_seed : std::random_device{}() | uint64_t{std::random_device{}()} << 32;
+  random_state = options.random_seed != 0 ? options.random_seed
+                                          : std::random_device{}() | uint64_t{std::random_device{}()} << 32;
 }
 
 Segment::~Segment() {

@@ -24,8 +24,10 @@ std::string GuardWords::after(uint32_t step, const Graph& graph) const {
     if (step < buffer.first_step || step > buffer.last_step) continue;
     for (uint64_t i = buffer.offset + buffer.bytes; i < end_of(buffer); ++i) {
       if (base_[i] == canary) continue;
-      return fmt::format("wrote outside its memory: byte {} behind the {} bytes of value {} is damaged; its plugin is at fault",
-                         i - buffer.offset - buffer.bytes, buffer.bytes, value_place(graph, buffer.value));
+      return fmt::format(
+          "wrote outside its memory: byte {} behind the {} bytes of value {} is damaged; its plugin is at "
+          "fault",
+          i - buffer.offset - buffer.bytes, buffer.bytes, value_place(graph, buffer.value));
     }
   }
   return {};

@@ -1,4 +1,5 @@
-// Where the values of a segment live: alias classes, cells for what leaves it, offsets in the arena, pointers.
+// Where the values of a segment live: alias classes, cells for what leaves it, offsets in the arena,
+// pointers.
 #include <algorithm>
 
 #include "core/base/text.hpp"
@@ -8,12 +9,15 @@
 namespace tenon {
 namespace {
 constexpr uint64_t buffer_alignment = 64;
-uint64_t rounded(uint64_t bytes) { return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment; }
+uint64_t rounded(uint64_t bytes) {
+  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+}
 }  // namespace
 
 uint64_t SegmentPlanner::bytes_of(tn_value value) {
   const tn_type type = store_.type(value);
-  return checked_bytes(type.dtype, {type.dims, static_cast<size_t>(type.rank)}, "value " + value_place(graph_, value));
+  return checked_bytes(type.dtype, {type.dims, static_cast<size_t>(type.rank)},
+                       "value " + value_place(graph_, value));
 }
 
 uint32_t SegmentPlanner::new_class(tn_value value, Place place, uint64_t bytes) {
@@ -43,7 +47,8 @@ uint32_t SegmentPlanner::class_of(tn_value value) {
   }
   const auto cell = cell_by_value_.find(value);
   if (cell == cell_by_value_.end()) {
-    throw Error(exit_job_failed, "value " + value_place(graph_, value), "is read before anything computes it");
+    throw Error(exit_job_failed, "value " + value_place(graph_, value),
+                "is read before anything computes it");
   }
   const uint32_t made = new_class(value, Place::cell, cells_[cell->second].tensor.bytes);
   classes_[made].cell = cell->second;
@@ -61,7 +66,8 @@ void SegmentPlanner::assign_classes() {
     if (planned.is_view) {
       const uint32_t shared = class_of(n.input(planned.view_input));
       class_by_value_[n.output(0)] = shared;
-      classes_[shared].last_use = std::max(classes_[shared].last_use, last_use_.count(n.output(0)) ? last_use_[n.output(0)] : at);
+      classes_[shared].last_use =
+          std::max(classes_[shared].last_use, last_use_.count(n.output(0)) ? last_use_[n.output(0)] : at);
       if (leaving_.count(n.output(0)) == 0) segment_->no_reuse_bytes += rounded(bytes_of(n.output(0)));
       ++segment_->view_count;
       segment_->stepless.emplace_back(planned.node, "view");
@@ -109,22 +115,26 @@ void SegmentPlanner::assign_result(const Planned& planned, uint32_t position, ui
   classes_[c].last_step = std::max(classes_[c].last_step, planned.step);
 }
 
-// The result takes over the operand's bytes: the operand dies here, its bytes are ours to write, and no other operand
-// of the node lies in them.
-bool SegmentPlanner::try_in_place(const Planned& planned, uint32_t position, uint32_t output, uint64_t bytes) {
+// The result takes over the operand's bytes: the operand dies here, its bytes are ours to write, and no other
+// operand of the node lies in them.
+bool SegmentPlanner::try_in_place(const Planned& planned, uint32_t position, uint32_t output,
+                                  uint64_t bytes) {
   const Node& n = graph_.node(planned.node);
   const tn_kernel_record& record = *segment_->infos[planned.step].kernel->record;
   for (uint32_t a = 0; a < record.alias_count; ++a) {
     const tn_alias& alias = record.aliases[a];
-    if (alias.kind != TN_ALIAS_IN_PLACE || alias.output != output || n.input(alias.input) == TN_NONE) continue;
+    if (alias.kind != TN_ALIAS_IN_PLACE || alias.output != output || n.input(alias.input) == TN_NONE)
+      continue;
     const tn_value operand = n.input(alias.input);
     if (store_.is_absent(operand) || store_.type(operand).kind != TN_KIND_TENSOR) continue;
     const uint32_t c = class_of(operand);
-    if (classes_[c].place != Place::arena || classes_[c].bytes != bytes || bytes_of(operand) != bytes) continue;
+    if (classes_[c].place != Place::arena || classes_[c].bytes != bytes || bytes_of(operand) != bytes)
+      continue;
     if (classes_[c].last_use > position) continue;
     bool shared = false;
     for (uint32_t i = 0; i < n.input_count; ++i) {
-      if (i != alias.input && n.input(i) != TN_NONE && !store_.is_absent(n.input(i))) shared = shared || class_of(n.input(i)) == c;
+      if (i != alias.input && n.input(i) != TN_NONE && !store_.is_absent(n.input(i)))
+        shared = shared || class_of(n.input(i)) == c;
     }
     for (const tn_value captured : captures_of(planned.node)) shared = shared || class_of(captured) == c;
     for (uint32_t i = 0; i < output; ++i) {
@@ -156,9 +166,11 @@ void SegmentPlanner::give_cells() {
         c.place = Place::owned;
         c.cell = cell;
         const auto output = output_of.find(value);
-        segment.owned.push_back({cell, output == output_of.end() ? UINT32_MAX : output->second, type.dtype, dims, bytes_of(value)});
+        segment.owned.push_back({cell, output == output_of.end() ? UINT32_MAX : output->second, type.dtype,
+                                 dims, bytes_of(value)});
       } else {
-        segment.views.push_back({cell, c.cell, c.constant, dims, type.dtype, bytes_of(value), c.place != Place::slot});
+        segment.views.push_back(
+            {cell, c.cell, c.constant, dims, type.dtype, bytes_of(value), c.place != Place::slot});
       }
     }
   }
@@ -185,31 +197,44 @@ void SegmentPlanner::place_arena() {
     AliasClass& c = classes_[members[i]];
     c.offset = plan.offsets[i];
     if (environment_.explain) {
-      segment.buffers.push_back({std::string(graph_.name(c.value)), c.bytes, c.offset, c.first_step, c.last_step});
+      segment.buffers.push_back(
+          {std::string(graph_.name(c.value)), c.bytes, c.offset, c.first_step, c.last_step});
     }
-    if (environment_.options.guard) segment.guarded.push_back({c.offset, c.bytes, c.first_step, c.last_step, c.value});
+    if (environment_.options.guard)
+      segment.guarded.push_back({c.offset, c.bytes, c.first_step, c.last_step, c.value});
   }
   uint64_t workspace = 0;
   for (size_t i = 0; i < segment.steps.size(); ++i) {
     const uint64_t workers = std::min(segment.steps[i].tiles, segment.thread_count);
     // A step whose tiles fit one worker still may see any worker number when it has two tiles or more.
-    workspace = std::max(workspace, segment.infos[i].workspace_bytes * (workers > 1 ? segment.thread_count : 1));
+    workspace =
+        std::max(workspace, segment.infos[i].workspace_bytes * (workers > 1 ? segment.thread_count : 1));
   }
   segment.workspace_offset = segment.arena_bytes;
   segment.total_bytes = segment.arena_bytes + workspace;
-  require_memory(segment.total_bytes, "memory plan", fmt::format("the arena ({}) with its workspace", format_bytes(segment.arena_bytes)));
+  require_memory(segment.total_bytes, "memory plan",
+                 fmt::format("the arena ({}) with its workspace", format_bytes(segment.arena_bytes)));
 }
 
 void SegmentPlanner::add_pointer(uint32_t pointer, uint32_t alias_class) {
   Segment& segment = *segment_;
   const AliasClass& c = classes_[alias_class];
   switch (c.place) {
-    case Place::constant: segment.constant_pointers.emplace_back(pointer, c.constant); break;
-    case Place::arena: segment.arena_pointers.push_back({pointer, 0, c.offset}); break;
-    case Place::slot: segment.slot_pointers.push_back({pointer, c.cell, 0}); break;
+    case Place::constant:
+      segment.constant_pointers.emplace_back(pointer, c.constant);
+      break;
+    case Place::arena:
+      segment.arena_pointers.push_back({pointer, 0, c.offset});
+      break;
+    case Place::slot:
+      segment.slot_pointers.push_back({pointer, c.cell, 0});
+      break;
     case Place::cell:
-    case Place::owned: segment.cell_pointers.push_back({pointer, c.cell, 0}); break;
-    case Place::absent: break;
+    case Place::owned:
+      segment.cell_pointers.push_back({pointer, c.cell, 0});
+      break;
+    case Place::absent:
+      break;
   }
 }
 
@@ -224,7 +249,8 @@ void SegmentPlanner::add_operand(tn_value value) {
     operand.value = value;
     operand.cell = c.cell;
     // A value with a cell of its own has its own dims there, which its class's first cell has not.
-    if (const auto own = cell_by_value_.find(value); own != cell_by_value_.end() && c.place == Place::cell) operand.cell = own->second;
+    if (const auto own = cell_by_value_.find(value); own != cell_by_value_.end() && c.place == Place::cell)
+      operand.cell = own->second;
     operand.offset = c.offset;
     operand.pointer = c.constant;
     if (type.kind == TN_KIND_TENSOR && store_.is_known(value)) {
@@ -254,7 +280,8 @@ void SegmentPlanner::lay_out_pointers() {
     }
     for (const tn_value value : n.outputs()) {
       // A step fills its own slots: there is no pointer to give.
-      if (value != TN_NONE && classes_[class_by_value_[value]].slot_step != planned.step) add_pointer(pointer, class_by_value_[value]);
+      if (value != TN_NONE && classes_[class_by_value_[value]].slot_step != planned.step)
+        add_pointer(pointer, class_by_value_[value]);
       ++pointer;
     }
     segment.pointer_count = pointer;
@@ -272,7 +299,8 @@ void SegmentPlanner::lay_out_pointers() {
     if (c.place == Place::slot) step_of_cell[c.cell] = c.slot_step;
   }
   std::vector<std::vector<uint32_t>> by_step(segment.steps.size());
-  for (uint32_t i = 0; i < segment.slot_pointers.size(); ++i) by_step[step_of_cell[segment.slot_pointers[i].cell]].push_back(i);
+  for (uint32_t i = 0; i < segment.slot_pointers.size(); ++i)
+    by_step[step_of_cell[segment.slot_pointers[i].cell]].push_back(i);
   for (size_t step = 0; step < by_step.size(); ++step) {
     segment.infos[step].first_patch = static_cast<uint32_t>(segment.patches.size());
     segment.infos[step].patch_count = static_cast<uint32_t>(by_step[step].size());

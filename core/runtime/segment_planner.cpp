@@ -27,20 +27,38 @@ void store_numbers(const std::vector<int64_t>& numbers, void* data) {
 
 bool write_numbers(tn_dtype dtype, const std::vector<int64_t>& numbers, void* data) {
   switch (dtype) {
-    case TN_INT8: store_numbers<int8_t>(numbers, data); return true;
-    case TN_INT16: store_numbers<int16_t>(numbers, data); return true;
-    case TN_INT32: store_numbers<int32_t>(numbers, data); return true;
-    case TN_INT64: store_numbers<int64_t>(numbers, data); return true;
-    case TN_UINT8: store_numbers<uint8_t>(numbers, data); return true;
-    case TN_UINT16: store_numbers<uint16_t>(numbers, data); return true;
-    case TN_UINT32: store_numbers<uint32_t>(numbers, data); return true;
-    case TN_BOOL: store_numbers<bool>(numbers, data); return true;
-    default: return false;
+    case TN_INT8:
+      store_numbers<int8_t>(numbers, data);
+      return true;
+    case TN_INT16:
+      store_numbers<int16_t>(numbers, data);
+      return true;
+    case TN_INT32:
+      store_numbers<int32_t>(numbers, data);
+      return true;
+    case TN_INT64:
+      store_numbers<int64_t>(numbers, data);
+      return true;
+    case TN_UINT8:
+      store_numbers<uint8_t>(numbers, data);
+      return true;
+    case TN_UINT16:
+      store_numbers<uint16_t>(numbers, data);
+      return true;
+    case TN_UINT32:
+      store_numbers<uint32_t>(numbers, data);
+      return true;
+    case TN_BOOL:
+      store_numbers<bool>(numbers, data);
+      return true;
+    default:
+      return false;
   }
 }
 
 // Why the kernels that one would rather have did not take the node; empty when they did.
-std::string fallback_reason(const KernelPolicy& policy, const Selection& selection, const KernelEntry& chosen, std::string_view op) {
+std::string fallback_reason(const KernelPolicy& policy, const Selection& selection, const KernelEntry& chosen,
+                            std::string_view op) {
   if ((chosen.record->flags & TN_KERNEL_REFERENCE) == 0) return {};
   if (!policy.prefer.empty() && policy.prefer.front() == chosen.plugin) return {};
   std::string reason;
@@ -54,13 +72,19 @@ std::string fallback_reason(const KernelPolicy& policy, const Selection& selecti
 
 }  // namespace
 
-SegmentPlanner::SegmentPlanner(RunEnvironment& environment, RunGraph& graph, RegionProgram& program, const Segment* previous,
-                               std::span<const Cell> cells)
-    : environment_(environment), run_graph_(graph), graph_(*graph.graph), program_(program),
-      registries_(*environment.registries), previous_(previous), cells_(cells),
+SegmentPlanner::SegmentPlanner(RunEnvironment& environment, RunGraph& graph, RegionProgram& program,
+                               const Segment* previous, std::span<const Cell> cells)
+    : environment_(environment),
+      run_graph_(graph),
+      graph_(*graph.graph),
+      program_(program),
+      registries_(*environment.registries),
+      previous_(previous),
+      cells_(cells),
       nodes_(previous == nullptr ? program.nodes : previous->next.remaining),
       cell_values_(previous == nullptr ? first_cell_values(program) : previous->next.cell_values),
-      store_(graph, cells, cell_values_), segment_(std::make_shared<Segment>()) {
+      store_(graph, cells, cell_values_),
+      segment_(std::make_shared<Segment>()) {
   for (uint32_t i = 0; i < cell_values_.size(); ++i) cell_by_value_[cell_values_[i]] = i;
   if (previous != nullptr) {
     for (const KnownValue& known : previous->next.known) store_.restore(known);
@@ -80,7 +104,8 @@ std::shared_ptr<Segment> SegmentPlanner::plan() {
   lay_out_pointers();
   conditions();
   continuation();
-  segment_->plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  segment_->plan_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return segment_;
 }
 
@@ -116,7 +141,8 @@ tn_status SegmentPlanner::infer_one(tn_node node) {
   const tn_status status = infer_node(graph_, registries_, node, store_, said);
   if (status != TN_OK) {
     if (said.has_errors()) said.throw_if_errors(exit_job_failed);
-    throw Error(exit_job_failed, node_place(graph_, node), fmt::format("its types cannot be inferred (status {})", status));
+    throw Error(exit_job_failed, node_place(graph_, node),
+                fmt::format("its types cannot be inferred (status {})", status));
   }
   return status;
 }
@@ -157,7 +183,8 @@ void SegmentPlanner::infer() {
 
 bool SegmentPlanner::fold(tn_node node) {
   const Node& n = graph_.node(node);
-  if (op_has_flag(registries_, n.op, TN_OP_NONDETERMINISTIC | TN_OP_SIDE_EFFECT | TN_OP_CONTROL_FLOW)) return false;
+  if (op_has_flag(registries_, n.op, TN_OP_NONDETERMINISTIC | TN_OP_SIDE_EFFECT | TN_OP_CONTROL_FLOW))
+    return false;
   return fold_by_elements(node) || fold_view(node) || fold_by_kernel(node);
 }
 
@@ -167,7 +194,8 @@ bool SegmentPlanner::fold_by_elements(tn_node node) {
     if (value == TN_NONE) continue;
     const tn_type type = store_.type(value);
     std::vector<int64_t> numbers;
-    if (type.kind != TN_KIND_TENSOR || !store_.is_known(value) || !store_.number_elements(value, &numbers)) return false;
+    if (type.kind != TN_KIND_TENSOR || !store_.is_known(value) || !store_.number_elements(value, &numbers))
+      return false;
     uint64_t count = 0;
     const std::span<const int64_t> dims(type.dims, static_cast<size_t>(type.rank));
     if (!element_count(dims, &count) || count != numbers.size()) return false;
@@ -185,15 +213,20 @@ bool SegmentPlanner::fold_by_elements(tn_node node) {
 // A view of a constant is a constant with other dims.
 bool SegmentPlanner::fold_view(tn_node node) {
   const Node& n = graph_.node(node);
-  if (!op_has_flag(registries_, n.op, TN_OP_VIEW) || n.input(0) == TN_NONE || n.output(0) == TN_NONE || n.output_count != 1) return false;
+  if (!op_has_flag(registries_, n.op, TN_OP_VIEW) || n.input(0) == TN_NONE || n.output(0) == TN_NONE ||
+      n.output_count != 1)
+    return false;
   tn_tensor source{};
   bool constant = false;
-  if (!store_.known_data(n.input(0), &source, &constant) || !constant || !store_.is_known(n.output(0))) return false;
+  if (!store_.known_data(n.input(0), &source, &constant) || !constant || !store_.is_known(n.output(0)))
+    return false;
   const tn_type type = store_.type(n.output(0));
-  if (type.kind != TN_KIND_TENSOR || type.dtype != source.dtype || bytes_of(n.output(0)) != source.bytes) return false;
+  if (type.kind != TN_KIND_TENSOR || type.dtype != source.dtype || bytes_of(n.output(0)) != source.bytes)
+    return false;
   const tn_tensor renamed{type.dtype, type.rank, type.dims, source.data, source.bytes};
   AnyRef data = borrow_tensor(renamed, nullptr);
-  if (const AnyRef* base = store_.plan_constant(n.input(0))) data->items.push_back(AnyRef(*base).take());  // kept with it
+  if (const AnyRef* base = store_.plan_constant(n.input(0)))
+    data->items.push_back(AnyRef(*base).take());  // kept with it
   segment_->kept.push_back(data);
   store_.set_data(n.output(0), std::move(data));
   return true;
@@ -233,8 +266,8 @@ bool SegmentPlanner::fold_by_kernel(tn_node node) {
   return true;
 }
 
-// Backwards from the region's outputs: what nobody reads does not run, and shape arithmetic that was folded needs no
-// operands.
+// Backwards from the region's outputs: what nobody reads does not run, and shape arithmetic that was folded
+// needs no operands.
 void SegmentPlanner::find_needed() {
   needed_.assign(nodes_.size(), false);
   std::unordered_set<tn_value> wanted(program_.outputs.begin(), program_.outputs.end());
@@ -244,7 +277,8 @@ void SegmentPlanner::find_needed() {
     const tn_node node = nodes_[i];
     const Node& n = graph_.node(node);
     bool needed = op_has_flag(registries_, n.op, TN_OP_SIDE_EFFECT);
-    for (const tn_value value : n.outputs()) needed = needed || (value != TN_NONE && wanted.count(value) != 0);
+    for (const tn_value value : n.outputs())
+      needed = needed || (value != TN_NONE && wanted.count(value) != 0);
     needed_[i] = needed;
     if (!needed) continue;
     const auto use = [&](tn_value value) {
@@ -280,13 +314,14 @@ bool SegmentPlanner::plan_as_view(tn_node node, const Selection* selection, uint
       view = true;
     }
   }
-  if (!view || n.output(0) == TN_NONE || n.input(*input) == TN_NONE || store_.is_absent(n.input(*input))) return false;
+  if (!view || n.output(0) == TN_NONE || n.input(*input) == TN_NONE || store_.is_absent(n.input(*input)))
+    return false;
   for (uint32_t i = 1; i < n.output_count; ++i) {
     if (n.output(i) != TN_NONE) return false;
   }
   const tn_type from = store_.type(n.input(*input)), to = store_.type(n.output(0));
-  return from.kind == TN_KIND_TENSOR && to.kind == TN_KIND_TENSOR && store_.is_known(n.output(0)) && from.dtype == to.dtype &&
-         bytes_of(n.input(*input)) == bytes_of(n.output(0));
+  return from.kind == TN_KIND_TENSOR && to.kind == TN_KIND_TENSOR && store_.is_known(n.output(0)) &&
+         from.dtype == to.dtype && bytes_of(n.input(*input)) == bytes_of(n.output(0));
 }
 
 void SegmentPlanner::select_kernels() {
@@ -299,7 +334,9 @@ void SegmentPlanner::select_kernels() {
       if (value == TN_NONE || !store_.is_known(value) || store_.type(value).kind != TN_KIND_TENSOR) continue;
       const tn_type type = store_.type(value);
       const uint64_t bytes = bytes_of(value);  // overflow is an error here, before any kernel sees it
-      require_memory(bytes, node_place(graph_, node), fmt::format("{} {}", dtype_name(type.dtype), dims_text({type.dims, static_cast<size_t>(type.rank)})));
+      require_memory(bytes, node_place(graph_, node),
+                     fmt::format("{} {}", dtype_name(type.dtype),
+                                 dims_text({type.dims, static_cast<size_t>(type.rank)})));
     }
     uint32_t view_input = 0;
     if (plan_as_view(node, nullptr, &view_input)) {
@@ -320,7 +357,8 @@ void SegmentPlanner::select_kernels() {
       to_expand.push_back(node);
     } else {
       std::string text = "no kernel takes this node at the shapes of this run";
-      for (const Candidate& candidate : selection.candidates) text += fmt::format("; {}: {}", string(candidate.kernel->record->id), candidate.refusal);
+      for (const Candidate& candidate : selection.candidates)
+        text += fmt::format("; {}: {}", string(candidate.kernel->record->id), candidate.refusal);
       if (selection.candidates.empty()) text += "; no plugin that is loaded has one for this operator";
       refused.error("", node_place(graph_, node), text);
     }
@@ -329,7 +367,8 @@ void SegmentPlanner::select_kernels() {
   if (!to_expand.empty()) throw NeedsExpansion{std::move(to_expand)};
 }
 
-void SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection& selection, const KernelEntry& kernel, const tn_planned& planned) {
+void SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection& selection,
+                              const KernelEntry& kernel, const tn_planned& planned) {
   Segment& segment = *segment_;
   planned_.push_back({node, false, 0, static_cast<uint32_t>(segment.steps.size())});
   segment.infos.emplace_back();
@@ -341,11 +380,13 @@ void SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection& sel
   info.workspace_bytes = (planned.workspace_bytes + 63) / 64 * 64;
   info.fallback = fallback_reason(environment_.options.kernels, selection, kernel, graph_.op_name(node));
   if (environment_.explain) info.selection = selection_text(selection);
-  const bool calls_back = (kernel.record->flags & (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT | TN_KERNEL_CONTROL_FLOW)) != 0;
+  const bool calls_back = (kernel.record->flags & (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT |
+                                                   TN_KERNEL_CONTROL_FLOW)) != 0;
   segment.steps.push_back({planned.fn, planned.tiles, calls_back ? step_calls_back : 0u});
   if (planned.workspace_bytes > (uint64_t{1} << 46)) {
     throw Error(exit_job_failed, node_place(graph_, node),
-                fmt::format("kernel {} asks for {} of workspace, which is too large", string(kernel.record->id), format_bytes(planned.workspace_bytes)));
+                fmt::format("kernel {} asks for {} of workspace, which is too large",
+                            string(kernel.record->id), format_bytes(planned.workspace_bytes)));
   }
   for (auto& blob : context.blobs()) {
     segment.packed_bytes += blob->bytes;
@@ -376,7 +417,8 @@ void SegmentPlanner::continuation() {
   std::unordered_set<tn_value> saved;
   const auto keep = [&](tn_value value) {
     KnownValue known;
-    if (value != TN_NONE && store_.plan_constant(value) != nullptr && saved.insert(value).second && store_.save(value, &known)) {
+    if (value != TN_NONE && store_.plan_constant(value) != nullptr && saved.insert(value).second &&
+        store_.save(value, &known)) {
       segment.next.known.push_back(std::move(known));
     }
   };
@@ -389,8 +431,9 @@ void SegmentPlanner::continuation() {
   segment.last = segment.next.remaining.empty();
   if (!segment.last) {
     if (segment.steps.empty() && segment.views.empty() && segment.folded_count == 0) {
-      throw Error(exit_job_failed, node_place(graph_, segment.next.remaining.front()),
-                  "its operands' shapes never become known; the definition of an operator before it is at fault");
+      throw Error(
+          exit_job_failed, node_place(graph_, segment.next.remaining.front()),
+          "its operands' shapes never become known; the definition of an operator before it is at fault");
     }
     for (const tn_value value : program_.outputs) keep(value);
     segment.next.cell_values = cell_values_;

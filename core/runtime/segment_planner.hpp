@@ -13,8 +13,8 @@ namespace tenon {
 
 class SegmentPlanner {
  public:
-  SegmentPlanner(RunEnvironment& environment, RunGraph& graph, RegionProgram& program, const Segment* previous,
-                 std::span<const Cell> cells);
+  SegmentPlanner(RunEnvironment& environment, RunGraph& graph, RegionProgram& program,
+                 const Segment* previous, std::span<const Cell> cells);
   std::shared_ptr<Segment> plan();
 
  private:
@@ -52,7 +52,8 @@ class SegmentPlanner {
   void find_needed();
   void select_kernels();
   bool plan_as_view(tn_node node, const Selection* selection, uint32_t* input);
-  void add_step(tn_node node, PlanContext& context, Selection& selection, const KernelEntry& kernel, const tn_planned& planned);
+  void add_step(tn_node node, PlanContext& context, Selection& selection, const KernelEntry& kernel,
+                const tn_planned& planned);
   bool can_expand(tn_node node) const;
   void conditions();
   void continuation();
@@ -86,7 +87,7 @@ class SegmentPlanner {
   std::vector<Fate> fates_;
   std::vector<bool> needed_;
   std::unordered_set<tn_value> waiting_values_;
-  std::unordered_set<tn_value> leaving_;        // read after this segment
+  std::unordered_set<tn_value> leaving_;  // read after this segment
   std::unordered_map<tn_value, uint32_t> last_use_;
   std::unordered_map<tn_value, uint32_t> class_by_value_;
   std::unordered_map<tn_value, uint32_t> cell_by_value_;

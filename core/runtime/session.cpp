@@ -15,8 +15,8 @@ namespace {
 constexpr uintptr_t wanted_alignment = 16;  // kernels may assume it of every tensor
 constexpr int most_expansions = 64;         // kernels that decline, one after another, in one run
 
-std::shared_ptr<RunGraph> lowered(std::unique_ptr<Graph> graph, const RunEnvironment& environment, std::vector<tn_node> expand,
-                                  std::vector<tn_node> expanded_before) {
+std::shared_ptr<RunGraph> lowered(std::unique_ptr<Graph> graph, const RunEnvironment& environment,
+                                  std::vector<tn_node> expand, std::vector<tn_node> expanded_before) {
   LoweringOptions options;
   options.policy = environment.options.kernels;
   options.precision_mode = environment.options.precision_mode;
@@ -39,7 +39,8 @@ std::vector<std::shared_ptr<Segment>> last_chain(RegionProgram& program) {
   SegmentCache* cache = &program.roots;
   while (cache != nullptr) {
     const std::lock_guard<std::mutex> lock(cache->mutex);
-    const auto last = std::max_element(cache->entries.begin(), cache->entries.end(), [](const auto& a, const auto& b) { return a.used < b.used; });
+    const auto last = std::max_element(cache->entries.begin(), cache->entries.end(),
+                                       [](const auto& a, const auto& b) { return a.used < b.used; });
     if (last == cache->entries.end()) break;
     chain.push_back(last->segment);
     cache = last->segment->last ? nullptr : &last->segment->followers;
@@ -51,7 +52,8 @@ void count_kernels(const Graph& graph, const Segment& segment, RunStats& stats) 
   for (const StepInfo& info : segment.infos) {
     ++stats.kernels[std::string(info.kernel->plugin)];
     if (!info.fallback.empty()) {
-      stats.fallbacks.push_back({std::string(graph.node_name(info.node)), std::string(graph.op_name(info.node)), info.fallback});
+      stats.fallbacks.push_back(
+          {std::string(graph.node_name(info.node)), std::string(graph.op_name(info.node)), info.fallback});
     }
   }
 }
@@ -64,7 +66,7 @@ struct Session::State {
 
   RunEnvironment environment;
   InputChecker checker;
-  mutable std::mutex mutex;  // of what follows
+  mutable std::mutex mutex;                       // of what follows
   std::vector<std::shared_ptr<RunGraph>> graphs;  // the first is the one without expansions
   std::shared_ptr<RunGraph> last_graph;
   std::vector<std::shared_ptr<Segment>> last_path;
@@ -74,7 +76,8 @@ struct Session::State {
     std::shared_ptr<RunGraph> graph;
     std::unique_ptr<RunState> state;
     Lease(RunEnvironment& environment, std::shared_ptr<RunGraph> of)
-        : graph(std::move(of)), state(acquire_state(environment, *graph, *graph->programs[Graph::main_region])) {}
+        : graph(std::move(of)),
+          state(acquire_state(environment, *graph, *graph->programs[Graph::main_region])) {}
     ~Lease() { release_state(std::move(state)); }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
@@ -83,14 +86,17 @@ struct Session::State {
   void fill(RunState& state, std::span<const NamedTensor> given, std::span<const int> order) {
     const std::vector<tn_value>& inputs = state.program->inputs;
     for (uint32_t i = 0; i < inputs.size(); ++i) {
-      const bool optional = checker.inputs()[i].kind == TN_KIND_OPTIONAL || checker.inputs()[i].kind == TN_KIND_OPTIONAL_SEQUENCE;
+      const bool optional = checker.inputs()[i].kind == TN_KIND_OPTIONAL ||
+                            checker.inputs()[i].kind == TN_KIND_OPTIONAL_SEQUENCE;
       if (order[i] < 0) {
         tn_tensor constant{};
         if (optional) {
           state.fill_cell(i, new_optional(nullptr).get());
         } else {
-          const std::lock_guard<std::mutex> planning(state.graph->planning);  // a uniform default is expanded on demand
-          if (state.graph->graph->constant(state.graph->graph->default_of(inputs[i]), &constant)) state.fill_cell(i, constant);
+          const std::lock_guard<std::mutex> planning(
+              state.graph->planning);  // a uniform default is expanded on demand
+          if (state.graph->graph->constant(state.graph->graph->default_of(inputs[i]), &constant))
+            state.fill_cell(i, constant);
         }
         continue;
       }
@@ -99,7 +105,8 @@ struct Session::State {
       if (!any && (optional || reinterpret_cast<uintptr_t>(input.tensor.data) % wanted_alignment != 0)) {
         any = copy_tensor(input.tensor, "input '" + std::string(input.name) + "'");
       }
-      if (any && optional && (any->kind == TN_KIND_TENSOR || any->kind == TN_KIND_SEQUENCE)) any = new_optional(any.get());
+      if (any && optional && (any->kind == TN_KIND_TENSOR || any->kind == TN_KIND_SEQUENCE))
+        any = new_optional(any.get());
       if (any) {
         state.fill_cell(i, any.get());
       } else {
@@ -166,7 +173,8 @@ struct Session::State {
     for (const OutputBuffer& buffer : given) {
       const auto name = std::find(names.begin(), names.end(), buffer.name);
       if (name == names.end()) {
-        found.error("", "output '" + std::string(buffer.name) + "'", "the model has no such output" + did_you_mean(buffer.name, names));
+        found.error("", "output '" + std::string(buffer.name) + "'",
+                    "the model has no such output" + did_you_mean(buffer.name, names));
       } else {
         ordered[static_cast<size_t>(name - names.begin())] = buffer;
       }
@@ -192,10 +200,12 @@ struct Session::State {
         graph = expanded(*graph, needs.nodes);
       }
     }
-    throw Error(exit_job_failed, "kernel selection", fmt::format("kernels still decline after {} expansions of nodes", most_expansions));
+    throw Error(exit_job_failed, "kernel selection",
+                fmt::format("kernels still decline after {} expansions of nodes", most_expansions));
   }
 
-  std::vector<NamedOutput> run(std::span<const NamedTensor> given, std::span<const OutputBuffer> memory, const StepObserver* observer) {
+  std::vector<NamedOutput> run(std::span<const NamedTensor> given, std::span<const OutputBuffer> memory,
+                               const StepObserver* observer) {
     const std::vector<OutputBuffer> ordered = memory_in_order(memory);
     std::vector<AnyRef> results;
     with_state(given, [&](RunState& state) {
@@ -205,7 +215,8 @@ struct Session::State {
     });
     std::vector<NamedOutput> outputs;
     outputs.reserve(results.size());
-    for (size_t i = 0; i < results.size(); ++i) outputs.push_back({checker.outputs()[i].name, std::move(results[i])});
+    for (size_t i = 0; i < results.size(); ++i)
+      outputs.push_back({checker.outputs()[i].name, std::move(results[i])});
     return outputs;
   }
 };
@@ -219,11 +230,15 @@ Session::Session(std::unique_ptr<Graph> graph, const Registries& registries, Run
 
 Session::~Session() = default;
 
-std::vector<NamedOutput> Session::run(std::span<const NamedTensor> inputs) const { return state_->run(inputs, {}, nullptr); }
-std::vector<NamedOutput> Session::run(std::span<const NamedTensor> inputs, std::span<const OutputBuffer> outputs) const {
+std::vector<NamedOutput> Session::run(std::span<const NamedTensor> inputs) const {
+  return state_->run(inputs, {}, nullptr);
+}
+std::vector<NamedOutput> Session::run(std::span<const NamedTensor> inputs,
+                                      std::span<const OutputBuffer> outputs) const {
   return state_->run(inputs, outputs, nullptr);
 }
-std::vector<NamedOutput> Session::run_observed(std::span<const NamedTensor> inputs, const StepObserver& observer) const {
+std::vector<NamedOutput> Session::run_observed(std::span<const NamedTensor> inputs,
+                                               const StepObserver& observer) const {
   return state_->run(inputs, {}, &observer);
 }
 void Session::prepare(std::span<const NamedTensor> inputs) const {
@@ -270,21 +285,26 @@ std::vector<PlannedNode> Session::planned_nodes() const {
   for (const std::shared_ptr<Segment>& segment : state_->last_path) {
     for (size_t i = 0; i < segment->infos.size(); ++i) {
       const StepInfo& info = segment->infos[i];
-      rows.push_back({info.node, std::string(graph.node_name(info.node)), std::string(graph.op_name(info.node)),
-                      string(info.kernel->record->id), std::string(info.kernel->plugin), segment->steps[i].tiles, "kernel", info.selection});
+      rows.push_back({info.node, std::string(graph.node_name(info.node)),
+                      std::string(graph.op_name(info.node)), string(info.kernel->record->id),
+                      std::string(info.kernel->plugin), segment->steps[i].tiles, "kernel", info.selection});
     }
     for (const auto& [node, how] : segment->stepless) {
-      rows.push_back({node, std::string(graph.node_name(node)), std::string(graph.op_name(node)), "", "", 0, how, ""});
+      rows.push_back(
+          {node, std::string(graph.node_name(node)), std::string(graph.op_name(node)), "", "", 0, how, ""});
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [&](const PlannedNode& a, const PlannedNode& b) { return graph.comes_before(a.node, b.node); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const PlannedNode& a, const PlannedNode& b) {
+    return graph.comes_before(a.node, b.node);
+  });
   return rows;
 }
 
 std::vector<PlannedBuffer> Session::planned_buffers() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   std::vector<PlannedBuffer> rows;
-  for (const std::shared_ptr<Segment>& segment : state_->last_path) rows.insert(rows.end(), segment->buffers.begin(), segment->buffers.end());
+  for (const std::shared_ptr<Segment>& segment : state_->last_path)
+    rows.insert(rows.end(), segment->buffers.begin(), segment->buffers.end());
   return rows;
 }
 

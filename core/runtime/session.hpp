@@ -30,8 +30,8 @@ struct RuntimeOptions {
   std::shared_ptr<ThreadPool> pool;  // null: ThreadPool::shared(threads)
 };
 
-// A value for an input. Its bytes are read in place and must stay until run returns. `any` when it is a sequence or
-// optional (or a handle that exists already); then `tensor` is not looked at.
+// A value for an input. Its bytes are read in place and must stay until run returns. `any` when it is a
+// sequence or optional (or a handle that exists already); then `tensor` is not looked at.
 struct NamedTensor {
   std::string_view name;
   tn_tensor tensor{};
@@ -42,7 +42,8 @@ struct NamedOutput {
   AnyRef value;
   tn_tensor tensor() const { return value->tensor(); }
 };
-// Memory of the caller's for an output, so that a run copies and allocates nothing. Bytes must be exactly the result's.
+// Memory of the caller's for an output, so that a run copies and allocates nothing. Bytes must be exactly the
+// result's.
 struct OutputBuffer {
   std::string_view name;
   void* data = nullptr;
@@ -80,7 +81,7 @@ struct RunStats {
   uint64_t steps = 0;             // kernels that run, of the outermost region
   uint64_t views = 0;             // nodes that became views
   uint64_t in_place = 0;
-  uint64_t folded = 0;            // shape arithmetic computed while planning
+  uint64_t folded = 0;  // shape arithmetic computed while planning
   uint64_t segments = 0;
   double plan_ms = 0;
   std::string planner;
@@ -92,8 +93,8 @@ struct PlannedNode {
   tn_node node = TN_NONE;
   std::string name, op, kernel, plugin;
   uint32_t tiles = 1;
-  std::string how;         // "kernel", "view", "constant", "body"
-  std::string selection;   // every candidate with its reason, see selection_text; only with explain
+  std::string how;        // "kernel", "view", "constant", "body"
+  std::string selection;  // every candidate with its reason, see selection_text; only with explain
 };
 // One row an arena buffer; for `explain --memory`.
 struct PlannedBuffer {
@@ -112,25 +113,28 @@ using StepObserver = std::function<void(const StepTiming&)>;
 
 class Session {
  public:
-  // Takes the graph, lowers it; throws Error (1: operators without kernel). `registries` outlives the session. [main]
+  // Takes the graph, lowers it; throws Error (1: operators without kernel). `registries` outlives the
+  // session. [main]
   Session(std::unique_ptr<Graph> graph, const Registries& registries, RuntimeOptions options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Throws Error: exit code 2 for inputs that do not fit (all findings at once), 1 when a kernel fails. Empty `wanted`:
-  // all outputs, in the model's order. [any]
+  // Throws Error: exit code 2 for inputs that do not fit (all findings at once), 1 when a kernel fails. Empty
+  // `wanted`: all outputs, in the model's order. [any]
   std::vector<NamedOutput> run(std::span<const NamedTensor> inputs) const;
-  std::vector<NamedOutput> run(std::span<const NamedTensor> inputs, std::span<const OutputBuffer> outputs) const;
+  std::vector<NamedOutput> run(std::span<const NamedTensor> inputs,
+                               std::span<const OutputBuffer> outputs) const;
   // The same with a call for each step of the outermost region.
-  std::vector<NamedOutput> run_observed(std::span<const NamedTensor> inputs, const StepObserver& observer) const;
+  std::vector<NamedOutput> run_observed(std::span<const NamedTensor> inputs,
+                                        const StepObserver& observer) const;
   // Plans for these inputs' shapes without running (as far as data is not needed). [any]
   void prepare(std::span<const NamedTensor> inputs) const;
 
   const std::vector<InputInfo>& inputs() const;
   const std::vector<OutputInfo>& outputs() const;
   RunStats stats() const;
-  std::vector<PlannedNode> planned_nodes() const;      // of the shapes run last
+  std::vector<PlannedNode> planned_nodes() const;  // of the shapes run last
   std::vector<PlannedBuffer> planned_buffers() const;
   unsigned thread_count() const;
   // Warnings of loading and planning so far.

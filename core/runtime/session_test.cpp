@@ -28,7 +28,9 @@ std::string error_of(const std::function<void()>& body) {
   return "no error";
 }
 
-std::vector<float> run_one(const Session& session, Floats x) { return floats_of(session.run(std::vector<NamedTensor>{{"x", x.tensor(), nullptr}}).front()); }
+std::vector<float> run_one(const Session& session, Floats x) {
+  return floats_of(session.run(std::vector<NamedTensor>{{"x", x.tensor(), nullptr}}).front());
+}
 
 }  // namespace
 
@@ -104,7 +106,8 @@ TEST_CASE("shape arithmetic is folded into the plan") {
   b.outputs({b.node("Neg", {b.node("Reshape", {y, b.node("Shape", {x})})})});
   const Session session(b.finish(), *all, two_threads());
   Floats first{{0, 0, 0, 0, 0, 0}, {2, 3}}, second{{1, 2, 3, 4, 5, 6}, {6}};
-  const auto outputs = session.run(std::vector<NamedTensor>{{"x", first.tensor(), nullptr}, {"y", second.tensor(), nullptr}});
+  const auto outputs =
+      session.run(std::vector<NamedTensor>{{"x", first.tensor(), nullptr}, {"y", second.tensor(), nullptr}});
   CHECK(dims_of(outputs[0]) == std::vector<int64_t>{2, 3});
   CHECK(session.stats().steps == 1);
   CHECK(session.stats().folded == 1);
@@ -115,7 +118,7 @@ TEST_CASE("a run is cut where shapes depend on data") {
   Builder b(*all);
   const tn_value x = b.input("x", TN_FLOAT32, {"n"});
   const tn_value doubled = b.node("Add", {x, x});
-  const tn_value kept = b.node("Positive", {doubled});          // unknown size
+  const tn_value kept = b.node("Positive", {doubled});           // unknown size
   const tn_value ones = b.node("Fill", {b.node("Count", {x})});  // size from a value
   b.outputs({b.node("Add", {b.node("Neg", {kept}), ones}), doubled});
   const Session session(b.finish(), *all, two_threads());
@@ -141,7 +144,8 @@ TEST_CASE("regions run with captures, nested, at the shapes they get") {
   b.input("i", TN_INT64, {}, body);
   const tn_value carried = b.input("carried", TN_FLOAT32, {"n"}, body);
   const tn_value branch = b.node("If", {cond}, "branch", body);
-  const tn_region then_region = b.region(branch, "then_branch"), else_region = b.region(branch, "else_branch");
+  const tn_region then_region = b.region(branch, "then_branch"),
+                  else_region = b.region(branch, "else_branch");
   b.outputs({b.node("Add", {carried, doubled}, "", then_region)}, then_region);
   b.outputs({doubled}, else_region);  // a capture handed out as it is
   b.outputs({branch}, body);
@@ -152,7 +156,13 @@ TEST_CASE("regions run with captures, nested, at the shapes they get") {
   bool yes = true;
   const tn_tensor count{TN_INT64, 0, nullptr, &times, 8};
   const tn_tensor condition{TN_BOOL, 0, nullptr, &yes, 1};
-  const auto run = [&] { return floats_of(session.run(std::vector<NamedTensor>{{"x", input.tensor(), nullptr}, {"times", count, nullptr}, {"cond", condition, nullptr}}).front()); };
+  const auto run = [&] {
+    return floats_of(
+        session
+            .run(std::vector<NamedTensor>{
+                {"x", input.tensor(), nullptr}, {"times", count, nullptr}, {"cond", condition, nullptr}})
+            .front());
+  };
   CHECK(run() == std::vector<float>{-7, -14});
   yes = false;
   CHECK(run() == std::vector<float>{-2, -4});
@@ -244,7 +254,8 @@ TEST_CASE("faults of kernels and sizes are errors that name the node") {
   CHECK(message_of("Huge").find("too large") != std::string::npos);
   CHECK(message_of("Big").find("too large") != std::string::npos);
   CHECK(message_of("Big").find("culprit") != std::string::npos);
-  CHECK(message_of("Overrun").find("t.overrun/1") == std::string::npos);  // one element of 64 bytes' slack is nobody's
+  CHECK(message_of("Overrun").find("t.overrun/1") ==
+        std::string::npos);  // one element of 64 bytes' slack is nobody's
 }
 
 TEST_CASE("guard words catch a kernel that writes behind its result") {
@@ -255,7 +266,8 @@ TEST_CASE("guard words catch a kernel that writes behind its result") {
   auto graph = b.finish();
   const Session session(std::move(graph), *all, two_threads());
   const std::string message = error_of([&] { run_one(session, {std::vector<float>(16, 1), {16}}); });
-  // The result of Overrun is the output's buffer, taken over by Neg: outside the arena there are no guard words.
+  // The result of Overrun is the output's buffer, taken over by Neg: outside the arena there are no guard
+  // words.
   CHECK(message == "no error");
   Builder c(*all);
   const tn_value y = c.input("x", TN_FLOAT32, {"16"});
@@ -283,14 +295,18 @@ TEST_CASE("inputs are checked, all findings at once") {
   CHECK(clash.find("'mask'") != std::string::npos);
   CHECK(clash.find("batch") != std::string::npos);
   CHECK(clash.find("is 2; expected 1") != std::string::npos);
-  CHECK(failure({{"image", bad.tensor(), nullptr}, {"mask", one.tensor(), nullptr}}).find("rank 1") != std::string::npos);
+  CHECK(failure({{"image", bad.tensor(), nullptr}, {"mask", one.tensor(), nullptr}}).find("rank 1") !=
+        std::string::npos);
   tn_tensor typed = one.tensor();
   typed.dtype = TN_INT32;
-  CHECK(failure({{"image", typed, nullptr}, {"mask", one.tensor(), nullptr}}).find("int32") != std::string::npos);
-  const auto defaults = session.run(std::vector<NamedTensor>{{"image", one.tensor(), nullptr}, {"mask", one.tensor(), nullptr}});
+  CHECK(failure({{"image", typed, nullptr}, {"mask", one.tensor(), nullptr}}).find("int32") !=
+        std::string::npos);
+  const auto defaults = session.run(
+      std::vector<NamedTensor>{{"image", one.tensor(), nullptr}, {"mask", one.tensor(), nullptr}});
   CHECK(floats_of(defaults[1]) == std::vector<float>{-1, -2, -3});
   Floats other{{4, 5, 6}, {1, 3}};
-  const auto overridden = session.run(std::vector<NamedTensor>{{"image", one.tensor(), nullptr}, {"mask", one.tensor(), nullptr}, {"bias", other.tensor(), nullptr}});
+  const auto overridden = session.run(std::vector<NamedTensor>{
+      {"image", one.tensor(), nullptr}, {"mask", one.tensor(), nullptr}, {"bias", other.tensor(), nullptr}});
   CHECK(floats_of(overridden[1]) == std::vector<float>{-4, -5, -6});
 }
 
@@ -303,14 +319,18 @@ TEST_CASE("results go into the caller's memory") {
   const Session session(b.finish(), *all, two_threads());
   Floats input{{1, 2, 3}, {3}};
   std::vector<float> first(3), second(3), third(3);
-  const std::string names[] = {session.outputs()[0].name, session.outputs()[1].name, session.outputs()[2].name};
-  const std::vector<OutputBuffer> memory = {{names[0], first.data(), 12}, {names[1], second.data(), 12}, {names[2], third.data(), 12}};
+  const std::string names[] = {session.outputs()[0].name, session.outputs()[1].name,
+                               session.outputs()[2].name};
+  const std::vector<OutputBuffer> memory = {
+      {names[0], first.data(), 12}, {names[1], second.data(), 12}, {names[2], third.data(), 12}};
   session.run(std::vector<NamedTensor>{{"x", input.tensor(), nullptr}}, memory);
   CHECK(first == std::vector<float>{2, 4, 6});
   CHECK(second == input.values);
   CHECK(third == input.values);
   const std::vector<OutputBuffer> small = {{names[0], first.data(), 8}};
-  CHECK(error_of([&] { session.run(std::vector<NamedTensor>{{"x", input.tensor(), nullptr}}, small); }).find("8 bytes") != std::string::npos);
+  CHECK(error_of([&] {
+          session.run(std::vector<NamedTensor>{{"x", input.tensor(), nullptr}}, small);
+        }).find("8 bytes") != std::string::npos);
 }
 
 TEST_CASE("packed constants are made once for equal contents") {
@@ -363,7 +383,9 @@ TEST_CASE("the plan cache is bounded") {
   RuntimeOptions options = two_threads();
   options.plan_cache_size = 2;
   const Session session(b.finish(), *all, options);
-  const auto run_size = [&](int64_t n) { run_one(session, {std::vector<float>(static_cast<size_t>(n), 1), {n}}); };
+  const auto run_size = [&](int64_t n) {
+    run_one(session, {std::vector<float>(static_cast<size_t>(n), 1), {n}});
+  };
   run_size(1);
   run_size(2);
   run_size(1);
@@ -384,10 +406,11 @@ TEST_CASE("steps can be watched") {
   const Session session(b.finish(), *all, two_threads());
   Floats input{{1}, {1}};
   std::vector<std::string> seen;
-  session.run_observed(std::vector<NamedTensor>{{"x", input.tensor(), nullptr}}, [&](const StepTiming& timing) {
-    seen.push_back(std::string(timing.name) + " " + std::string(timing.kernel));
-    CHECK(timing.end_ns >= timing.begin_ns);
-  });
+  session.run_observed(std::vector<NamedTensor>{{"x", input.tensor(), nullptr}},
+                       [&](const StepTiming& timing) {
+                         seen.push_back(std::string(timing.name) + " " + std::string(timing.kernel));
+                         CHECK(timing.end_ns >= timing.begin_ns);
+                       });
   CHECK(seen == std::vector<std::string>{"sum t.add/1", "minus t.neg/1"});
   CHECK(session.planned_nodes().size() == 2);
 }

@@ -22,11 +22,11 @@ struct Counters {
 Counters& counters();
 
 // All fake operators and kernels; `without` leaves out kernels by id.
-//   Add(a,b), Neg(x) in place, Reshape(x,shape) a view, Shape(x), Positive(x) -> [n] of positive elements (dynamic),
-//   Count(x) -> int64 scalar count of positives, Fill(n) -> n ones, Twice(x) one tile an element, Scale(x,w) packs w,
-//   If(cond) then/else, Loop(n, x) body(i, x) -> x, Fused(x) with a body only, Halve(x) decomposes,
-//   Picky(x) whose kernel takes even sizes only and which decomposes, Overrun(x) writes one element too many,
-//   Fails(x), Big(x) of 2^40 elements, Huge(x) whose count overflows, Seq(a,b), At(seq,i).
+//   Add(a,b), Neg(x) in place, Reshape(x,shape) a view, Shape(x), Positive(x) -> [n] of positive elements
+//   (dynamic), Count(x) -> int64 scalar count of positives, Fill(n) -> n ones, Twice(x) one tile an element,
+//   Scale(x,w) packs w, If(cond) then/else, Loop(n, x) body(i, x) -> x, Fused(x) with a body only, Halve(x)
+//   decomposes, Picky(x) whose kernel takes even sizes only and which decomposes, Overrun(x) writes one
+//   element too many, Fails(x), Big(x) of 2^40 elements, Huge(x) whose count overflows, Seq(a,b), At(seq,i).
 std::unique_ptr<Registries> registries(const std::vector<std::string>& without = {});
 
 // Builds a main region in one transaction.
@@ -34,14 +34,17 @@ class Builder {
  public:
   explicit Builder(const Registries& registries);
   ~Builder();
-  tn_value input(const std::string& name, tn_dtype dtype, const std::vector<std::string>& dims, tn_region region = 0);  // "3" or a name
+  tn_value input(const std::string& name, tn_dtype dtype, const std::vector<std::string>& dims,
+                 tn_region region = 0);  // "3" or a name
   // Of domain "t"; "=Name" is an operator of ai.onnx.
-  tn_value node(const std::string& op, const std::vector<tn_value>& inputs, const std::string& name = "", tn_region region = 0);
+  tn_value node(const std::string& op, const std::vector<tn_value>& inputs, const std::string& name = "",
+                tn_region region = 0);
   tn_value floats(const std::vector<float>& values, std::vector<int64_t> dims);
   tn_value ints(const std::vector<int64_t>& values);
   tn_value scalar(int64_t value);
   tn_value boolean(bool value);
-  tn_region region(tn_value result_of, const std::string& name);  // a region of the node that gives this value
+  tn_region region(tn_value result_of,
+                   const std::string& name);  // a region of the node that gives this value
   void outputs(const std::vector<tn_value>& values, tn_region region = 0);
   void output_default(tn_value input, tn_value constant);
   std::unique_ptr<Graph> finish();  // inferred
@@ -56,7 +59,10 @@ class Builder {
 struct Floats {
   std::vector<float> values;
   std::vector<int64_t> dims;
-  tn_tensor tensor() { return {TN_FLOAT32, static_cast<int32_t>(dims.size()), dims.data(), values.data(), values.size() * sizeof(float)}; }
+  tn_tensor tensor() {
+    return {TN_FLOAT32, static_cast<int32_t>(dims.size()), dims.data(), values.data(),
+            values.size() * sizeof(float)};
+  }
 };
 std::vector<float> floats_of(const NamedOutput& output);
 std::vector<int64_t> dims_of(const NamedOutput& output);

@@ -25,7 +25,8 @@ void pause() {
 
 uint32_t generation_of(uint64_t door) { return static_cast<uint32_t>(door >> 32); }
 
-// Pinning helps only when each thread gets a processor of its own; two pools pinned to the same one would starve.
+// Pinning helps only when each thread gets a processor of its own; two pools pinned to the same one would
+// starve.
 void pin(std::thread& thread, unsigned number) {
 #if defined(__linux__)
   cpu_set_t allowed;
@@ -64,8 +65,8 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-// Each participant begins with its own share of the tiles, so that neighbouring steps find their data in the same
-// core's cache, and then helps the others.
+// Each participant begins with its own share of the tiles, so that neighbouring steps find their data in the
+// same core's cache, and then helps the others.
 void ThreadPool::run_tiles(uint32_t participant) {
   const TileFunction function = function_;
   void* const context = context_;
@@ -103,7 +104,8 @@ void ThreadPool::work(uint32_t worker) {
       continue;
     }
     // The door shuts behind the last tile: whoever comes late finds another word there and does not enter.
-    if (!door_.compare_exchange_weak(door, door + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) continue;
+    if (!door_.compare_exchange_weak(door, door + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
+      continue;
     last = generation_of(door);
     set_fp_control(fp_control_);
     run_tiles(worker);
@@ -138,7 +140,8 @@ int ThreadPool::parallel(uint32_t tiles, TileFunction function, void* context) {
   run_tiles(0);
   uint64_t door = closed | open_bit;
   for (uint32_t spins = 0;
-       !door_.compare_exchange_weak(door, closed, std::memory_order_acq_rel, std::memory_order_relaxed); ++spins) {
+       !door_.compare_exchange_weak(door, closed, std::memory_order_acq_rel, std::memory_order_relaxed);
+       ++spins) {
     door = closed | open_bit;
     if (spins < 4096) {
       pause();

@@ -1,6 +1,6 @@
-// The host's pool: the caller and N-1 workers run the tiles of one job. A worker that has nothing to do spins about
-// 30 us, then sleeps on a futex. Several threads may call at once: one has the workers, the others run their tiles
-// themselves. Nothing is allocated in parallel().
+// The host's pool: the caller and N-1 workers run the tiles of one job. A worker that has nothing to do spins
+// about 30 us, then sleeps on a futex. Several threads may call at once: one has the workers, the others run
+// their tiles themselves. Nothing is allocated in parallel().
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace tenon {
 
 class ThreadPool {
  public:
-  // One tile on one worker, both counted from 0; worker 0 is the caller. Non-zero: failed, tiles not begun are skipped.
+  // One tile on one worker, both counted from 0; worker 0 is the caller. Non-zero: failed, tiles not begun
+  // are skipped.
   using TileFunction = int (*)(void* context, uint32_t tile, uint32_t worker);
 
   // 0: usable_processors(). Workers are pinned when the pool has as many threads as there are processors.
@@ -23,7 +24,8 @@ class ThreadPool {
 
   unsigned size() const { return threads_; }  // the caller included
   // Returns when all tiles have run: 0, or the result of one that failed. Workers take over the caller's
-  // floating-point control word. May be called from inside a tile (those tiles then run on the calling thread). [any]
+  // floating-point control word. May be called from inside a tile (those tiles then run on the calling
+  // thread). [any]
   int parallel(uint32_t tiles, TileFunction function, void* context);
 
   // The pool that sessions with this thread count share in this process.

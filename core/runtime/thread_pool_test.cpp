@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/runtime/cpu_features.hpp"
 #include <tenon/abi/kernels.h>
+#include "core/runtime/cpu_features.hpp"
 
 using namespace tenon;
 
@@ -94,11 +94,14 @@ TEST_CASE("workers take over the caller's floating-point control") {
     const FpScope scope(true);
     static uint64_t expected;
     expected = fp_control_flushing(before);
-    pool.parallel(64, [](void*, uint32_t, uint32_t) {
-      constexpr uint64_t sticky = 0x3f;  // flags that arithmetic sets
-      if ((fp_control() & ~sticky) != (expected & ~sticky)) ++differing;
-      return 0;
-    }, nullptr);
+    pool.parallel(
+        64,
+        [](void*, uint32_t, uint32_t) {
+          constexpr uint64_t sticky = 0x3f;  // flags that arithmetic sets
+          if ((fp_control() & ~sticky) != (expected & ~sticky)) ++differing;
+          return 0;
+        },
+        nullptr);
   }
   CHECK(differing == 0);
   CHECK((fp_control() & ~uint64_t{0x3f}) == (before & ~uint64_t{0x3f}));

@@ -36,8 +36,9 @@ std::string dims_text(std::span<const int64_t> dims) {
 uint64_t checked_bytes(tn_dtype dtype, std::span<const int64_t> dims, const std::string& where) {
   for (const int64_t dim : dims) {
     if (dim < 0) {
-      throw Error(exit_job_failed, where,
-                  fmt::format("a tensor with a negative dimension {}; expected numbers from 0 up", dims_text(dims)));
+      throw Error(
+          exit_job_failed, where,
+          fmt::format("a tensor with a negative dimension {}; expected numbers from 0 up", dims_text(dims)));
     }
   }
   uint64_t bytes = 0;
@@ -53,9 +54,11 @@ void require_memory(uint64_t bytes, const std::string& where, const std::string&
   if (bytes <= ask_system_above_bytes) return;
   const uint64_t available = available_memory_bytes();
   if (available == 0 || bytes <= available) return;
-  throw Error(exit_job_failed, where,
-              fmt::format("{} is too large: {} needed, {} of memory available; use smaller shapes or a larger machine",
-                          what, format_bytes(bytes), format_bytes(available)));
+  throw Error(
+      exit_job_failed, where,
+      fmt::format(
+          "{} is too large: {} needed, {} of memory available; use smaller shapes or a larger machine", what,
+          format_bytes(bytes), format_bytes(available)));
 }
 
 void any_retain(tn_any* any) { any->references.fetch_add(1, std::memory_order_relaxed); }
@@ -133,7 +136,8 @@ AnyRef new_sequence(std::span<tn_any* const> items, tn_dtype dtype) {
 
 AnyRef new_optional(tn_any* item) {
   AnyRef any = AnyRef::adopt(new tn_any);
-  any->kind = item != nullptr && item->kind == TN_KIND_SEQUENCE ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL;
+  any->kind =
+      item != nullptr && item->kind == TN_KIND_SEQUENCE ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL;
   if (item != nullptr) {
     any->dtype = item->dtype;
     any->items.push_back(item);

@@ -1,5 +1,5 @@
-// The driver: one sweep in topological order. A node is looked at after everything it reads was simplified, so chains
-// collapse in the one sweep. An inlined branch's nodes are looked at in place.
+// The driver: one sweep in topological order. A node is looked at after everything it reads was simplified,
+// so chains collapse in the one sweep. An inlined branch's nodes are looked at in place.
 #include "canonicalize.hpp"
 
 #include <algorithm>
@@ -11,7 +11,9 @@ using namespace sdk;
 
 bool Context::same_type(tn_value a, tn_value b) const {
   const tn_type x = type(a), y = type(b);
-  if (x.kind != TN_KIND_TENSOR || y.kind != x.kind || x.dtype != y.dtype || x.dtype == TN_DTYPE_NONE || x.rank < 0 || x.rank != y.rank || x.encoding != y.encoding) return false;
+  if (x.kind != TN_KIND_TENSOR || y.kind != x.kind || x.dtype != y.dtype || x.dtype == TN_DTYPE_NONE ||
+      x.rank < 0 || x.rank != y.rank || x.encoding != y.encoding)
+    return false;
   for (int32_t i = 0; i < x.rank; ++i)
     if (!same_dim(x.dims[i], y.dims[i])) return false;
   return true;
@@ -50,9 +52,17 @@ bool Context::commit(Transaction& edit, tn_node root) {
 
 void run_canonicalize(Pass& pass) {
   const GraphView graph = pass.graph();
-  Context c{pass, graph, pass.service<tn_symbols_api>(TN_SYMBOLS_ID),
-            graph.symbol("Transpose"), graph.symbol("Reshape"), graph.symbol("Cast"), graph.symbol("Squeeze"),
-            graph.symbol("Unsqueeze"), graph.symbol("Concat"), graph.symbol("Split"), graph.symbol("Identity")};
+  Context c{pass,
+            graph,
+            pass.service<tn_symbols_api>(TN_SYMBOLS_ID),
+            graph.symbol("Transpose"),
+            graph.symbol("Reshape"),
+            graph.symbol("Cast"),
+            graph.symbol("Squeeze"),
+            graph.symbol("Unsqueeze"),
+            graph.symbol("Concat"),
+            graph.symbol("Split"),
+            graph.symbol("Identity")};
   std::unordered_map<tn_sym, std::vector<Simplifier>> table;
   for (const auto& entries : {no_op_simplifiers(), chain_simplifiers()})
     for (const auto& e : entries) table[graph.symbol(e.op)].push_back(e.simplify);

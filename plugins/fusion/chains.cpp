@@ -34,28 +34,37 @@ tn_value transpose_chain(Context& c, const Node& n, bool* done) {
   if (same) return inner->input(0);
   Transaction edit = c.pass.edit(c.step);
   if (!edit.active()) return TN_NONE;
-  const Node merged = edit.create({"Transpose", {inner->input(0)}, 1, {AttrValue::of("perm", Span<const int64_t>(joined))}, n.region(), n.id(), n.name(), {inner->id(), n.id()}});
+  const Node merged = edit.create({"Transpose",
+                                   {inner->input(0)},
+                                   1,
+                                   {AttrValue::of("perm", Span<const int64_t>(joined))},
+                                   n.region(),
+                                   n.id(),
+                                   n.name(),
+                                   {inner->id(), n.id()}});
   edit.replace_uses(n.output(0), merged.output(0));
   edit.erase(n.id());
   *done = c.commit(edit, n.id());
   return TN_NONE;
 }
 
-// Reshape(f(x), target) where f keeps the element order and the target is complete in itself (no 0 that copies an
-// axis of f(x)) is Reshape(x, target).
+// Reshape(f(x), target) where f keeps the element order and the target is complete in itself (no 0 that
+// copies an axis of f(x)) is Reshape(x, target).
 tn_value reshape_chain(Context& c, const Node& n, bool* done) {
   c.step = "merge Reshapes";
   const tn_node before = c.graph.producer(n.input(0));
   if (before == TN_NONE) return TN_NONE;
   const Node inner = c.graph.node(before);
   const bool keeps_order = inner.op() == c.reshape || inner.op() == c.squeeze || inner.op() == c.unsqueeze;
-  if (!keeps_order || inner.output(0) != n.input(0) || c.graph.value(n.input(0)).use_count != 1) return TN_NONE;
+  if (!keeps_order || inner.output(0) != n.input(0) || c.graph.value(n.input(0)).use_count != 1)
+    return TN_NONE;
   if (c.same_type(inner.input(0), n.output(0))) return inner.input(0);
   bool known = false;
   for (tn_dim d : c.graph.known_elements(n.input(1), &known)) {
     int64_t lo = 0, hi = 0;
     c.symbols->range(c.graph.raw(), d, &lo, &hi);
-    if (lo <= 0 && !(d < 0 && c.symbols->as_number(c.graph.raw(), d, &lo) && lo == -1)) return TN_NONE;  // 0, or may be 0
+    if (lo <= 0 && !(d < 0 && c.symbols->as_number(c.graph.raw(), d, &lo) && lo == -1))
+      return TN_NONE;  // 0, or may be 0
   }
   if (!known) return TN_NONE;
   Transaction edit = c.pass.edit(c.step);
@@ -73,9 +82,17 @@ bool lossless(tn_dtype from, tn_dtype to) {
   if (from == to) return true;
   const auto bits = [](tn_dtype d) { return TN_DTYPE_BITS(d); };
   const bool from_int = is_integer(from), to_int = is_integer(to);
-  if (from == TN_BOOL) return to_int || to == TN_FLOAT32 || to == TN_FLOAT64 || to == TN_FLOAT16 || to == TN_BFLOAT16;
-  if (from_int && to_int) return is_signed_integer(to) ? bits(to) > bits(from) || (is_signed_integer(from) && bits(to) >= bits(from)) : !is_signed_integer(from) && bits(to) >= bits(from);
-  const uint32_t digits = to == TN_FLOAT64 ? 53 : to == TN_FLOAT32 ? 24 : to == TN_FLOAT16 ? 11 : to == TN_BFLOAT16 ? 8 : 0;
+  if (from == TN_BOOL)
+    return to_int || to == TN_FLOAT32 || to == TN_FLOAT64 || to == TN_FLOAT16 || to == TN_BFLOAT16;
+  if (from_int && to_int)
+    return is_signed_integer(to)
+               ? bits(to) > bits(from) || (is_signed_integer(from) && bits(to) >= bits(from))
+               : !is_signed_integer(from) && bits(to) >= bits(from);
+  const uint32_t digits = to == TN_FLOAT64    ? 53
+                          : to == TN_FLOAT32  ? 24
+                          : to == TN_FLOAT16  ? 11
+                          : to == TN_BFLOAT16 ? 8
+                                              : 0;
   if (from_int) return digits >= bits(from) && to != TN_FLOAT16;
   if (to == TN_FLOAT64) return from == TN_FLOAT32 || from == TN_FLOAT16 || from == TN_BFLOAT16;
   return to == TN_FLOAT32 && (from == TN_FLOAT16 || from == TN_BFLOAT16);
@@ -106,8 +123,11 @@ tn_value squeeze_chain(Context& c, const Node& n, bool*) {
   return c.same_type(inner.input(0), n.output(0)) ? inner.input(0) : TN_NONE;
 }
 
-constexpr SimplifierEntry entries[] = {
-    {"Transpose", transpose_chain}, {"Reshape", reshape_chain}, {"Cast", cast_chain}, {"Squeeze", squeeze_chain}, {"Unsqueeze", squeeze_chain}};
+constexpr SimplifierEntry entries[] = {{"Transpose", transpose_chain},
+                                       {"Reshape", reshape_chain},
+                                       {"Cast", cast_chain},
+                                       {"Squeeze", squeeze_chain},
+                                       {"Unsqueeze", squeeze_chain}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// Dead code: nodes whose results nobody reads, inner regions before outer ones, users before producers, so that one
-// sweep finds all. Constants without uses go with the nodes: the graph keeps no constant that is not read.
+// Dead code: nodes whose results nobody reads, inner regions before outer ones, users before producers, so
+// that one sweep finds all. Constants without uses go with the nodes: the graph keeps no constant that is not
+// read.
 #include "passes.hpp"
 
 namespace tenon::fusion {
@@ -19,7 +20,9 @@ void run_clean(Pass& pass) {
   Transaction edit = pass.edit("clean");
   if (!edit.active()) return;
   for (auto region = regions.rbegin(); region != regions.rend(); ++region) {
-    if (*region != graph.main() && graph.region(*region).parent != TN_NONE && !graph.node(graph.region(*region).parent).alive()) continue;
+    if (*region != graph.main() && graph.region(*region).parent != TN_NONE &&
+        !graph.node(graph.region(*region).parent).alive())
+      continue;
     const auto nodes = node_list(graph, *region);
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const Node node = graph.node(*id);

@@ -10,7 +10,9 @@ std::vector<tn_region> regions_outer_first(const sdk::GraphView& graph) {
   return order;
 }
 
-std::vector<tn_node> node_list(const sdk::GraphView& graph, tn_region region) { return graph.nodes(region).copy(); }
+std::vector<tn_node> node_list(const sdk::GraphView& graph, tn_region region) {
+  return graph.nodes(region).copy();
+}
 
 bool is_pure(const tn_op_def* op) {
   return op && !(op->flags & (TN_OP_NONDETERMINISTIC | TN_OP_SIDE_EFFECT));

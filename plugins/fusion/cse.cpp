@@ -1,5 +1,6 @@
-// Common subexpressions: equal operator, version, attributes (defaults filled in) and operands, in one region; and
-// constants with equal type, shape and bytes. Random, stateful and region-owning nodes are never merged.
+// Common subexpressions: equal operator, version, attributes (defaults filled in) and operands, in one
+// region; and constants with equal type, shape and bytes. Random, stateful and region-owning nodes are never
+// merged.
 #include <algorithm>
 #include <unordered_map>
 
@@ -38,7 +39,9 @@ class Hash {
 // One attribute as bytes that are equal exactly when the attributes are.
 void append(std::string& key, const void* p, size_t n) { key.append(static_cast<const char*>(p), n); }
 template <class T>
-void append(std::string& key, const T& v) { append(key, &v, sizeof v); }
+void append(std::string& key, const T& v) {
+  append(key, &v, sizeof v);
+}
 void append_text(std::string& key, tn_str s) {
   append(key, static_cast<uint64_t>(s.size));
   append(key, s.data, s.size);
@@ -47,11 +50,23 @@ void append_attr(std::string& key, const tn_attr& a) {
   append(key, a.name);
   append(key, a.kind);
   switch (a.kind) {
-    case TN_ATTR_INT: append(key, a.u.i); break;
-    case TN_ATTR_FLOAT: append(key, static_cast<float>(a.u.f)); break;  // what ONNX can hold
-    case TN_ATTR_STRING: append_text(key, a.u.s); break;
-    case TN_ATTR_INTS: append(key, a.count); append(key, a.u.ints, a.count * sizeof(int64_t)); break;
-    case TN_ATTR_FLOATS: append(key, a.count); append(key, a.u.floats, a.count * sizeof(double)); break;
+    case TN_ATTR_INT:
+      append(key, a.u.i);
+      break;
+    case TN_ATTR_FLOAT:
+      append(key, static_cast<float>(a.u.f));
+      break;  // what ONNX can hold
+    case TN_ATTR_STRING:
+      append_text(key, a.u.s);
+      break;
+    case TN_ATTR_INTS:
+      append(key, a.count);
+      append(key, a.u.ints, a.count * sizeof(int64_t));
+      break;
+    case TN_ATTR_FLOATS:
+      append(key, a.count);
+      append(key, a.u.floats, a.count * sizeof(double));
+      break;
     case TN_ATTR_STRINGS:
       append(key, a.count);
       for (uint64_t i = 0; i < a.count; ++i) append_text(key, a.u.strings[i]);
@@ -62,7 +77,8 @@ void append_attr(std::string& key, const tn_attr& a) {
       append(key, t.rank);
       append(key, t.dims, static_cast<size_t>(t.rank) * sizeof(int64_t));
       if (t.dtype == TN_STRING) {
-        for (int64_t i = 0, n = element_count({t.dims, static_cast<size_t>(t.rank)}); i < n; ++i) append_text(key, static_cast<const tn_str*>(t.data)[i]);
+        for (int64_t i = 0, n = element_count({t.dims, static_cast<size_t>(t.rank)}); i < n; ++i)
+          append_text(key, static_cast<const tn_str*>(t.data)[i]);
       } else {
         append(key, t.data, t.bytes);
       }
@@ -72,9 +88,11 @@ void append_attr(std::string& key, const tn_attr& a) {
       append(key, a.u.type->kind);
       append(key, a.u.type->dtype);
       append(key, a.u.type->rank);
-      append(key, a.u.type->dims, a.u.type->rank > 0 ? static_cast<size_t>(a.u.type->rank) * sizeof(tn_dim) : 0);
+      append(key, a.u.type->dims,
+             a.u.type->rank > 0 ? static_cast<size_t>(a.u.type->rank) * sizeof(tn_dim) : 0);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -86,11 +104,20 @@ bool default_attr(const tn_graph_api* api, const tn_attr_def& d, tn_attr* out) {
   out->kind = d.kind;
   out->count = d.count;
   switch (d.kind) {
-    case TN_ATTR_INT: out->u.i = d.default_int; return true;
-    case TN_ATTR_FLOAT: out->u.f = d.default_float; return true;
-    case TN_ATTR_STRING: out->u.s = d.default_string; return true;
-    case TN_ATTR_INTS: out->u.ints = d.default_ints; return true;
-    default: return false;
+    case TN_ATTR_INT:
+      out->u.i = d.default_int;
+      return true;
+    case TN_ATTR_FLOAT:
+      out->u.f = d.default_float;
+      return true;
+    case TN_ATTR_STRING:
+      out->u.s = d.default_string;
+      return true;
+    case TN_ATTR_INTS:
+      out->u.ints = d.default_ints;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -108,13 +135,15 @@ struct Merger {
     for (tn_value v : node.outputs()) append(key, static_cast<char>(v != TN_NONE));
     std::vector<tn_value> inputs = node.inputs().copy();
     while (!inputs.empty() && inputs.back() == TN_NONE) inputs.pop_back();
-    if ((op.flags & TN_OP_COMMUTATIVE) && inputs.size() == 2 && inputs[0] > inputs[1]) std::swap(inputs[0], inputs[1]);
+    if ((op.flags & TN_OP_COMMUTATIVE) && inputs.size() == 2 && inputs[0] > inputs[1])
+      std::swap(inputs[0], inputs[1]);
     append(key, static_cast<uint32_t>(inputs.size()));
     append(key, inputs.data(), inputs.size() * sizeof(tn_value));
     // By name order, with defaults, so that order and spelling do not matter.
     std::vector<tn_attr> attrs;
     const char* p = reinterpret_cast<const char*>(node.raw().attrs);
-    for (uint32_t i = 0; i < node.raw().attr_count; ++i, p += node.raw().attr_stride) attrs.push_back(*reinterpret_cast<const tn_attr*>(p));
+    for (uint32_t i = 0; i < node.raw().attr_count; ++i, p += node.raw().attr_stride)
+      attrs.push_back(*reinterpret_cast<const tn_attr*>(p));
     for (uint32_t i = 0; i < op.attr_count; ++i) {
       tn_attr d;
       if (default_attr(graph.api(), op.attrs[i], &d) && !find_attr(node.raw(), d.name)) attrs.push_back(d);
@@ -162,7 +191,8 @@ struct Merger {
     for (tn_value v = 0, n = graph.value_bound(); v < n; ++v) {
       const auto info = graph.value(v);
       if (info.kind != TN_VALUE_CONSTANT || info.use_count == 0 || info.type.dtype == TN_STRING) continue;
-      if (info.region != graph.main()) continue;  // an inner constant may shadow nothing, but merging it outward gains little
+      if (info.region != graph.main())
+        continue;  // an inner constant may shadow nothing, but merging it outward gains little
       Hash h;
       h.add(info.type.dtype);
       for (tn_dim d : dims_of(info.type)) h.add(static_cast<uint64_t>(d));
@@ -193,8 +223,10 @@ struct Merger {
     Transaction edit = pass.edit("cse");
     if (!edit.active()) return;
     for (const auto& [from, to] : pairs) edit.replace_uses(from, to);
-    if (!edit.commit()) pass.explain(TN_REASON_ROLLBACK, "cse", TN_NONE, edit.said());
-    else pass.count("cse.constants", pairs.size(), pairs.size());
+    if (!edit.commit())
+      pass.explain(TN_REASON_ROLLBACK, "cse", TN_NONE, edit.said());
+    else
+      pass.count("cse.constants", pairs.size(), pairs.size());
   }
 
   bool same_constant(tn_value a, tn_value b) const {
@@ -203,12 +235,14 @@ struct Merger {
     for (int32_t i = 0; i < x.rank; ++i)
       if (x.dims[i] != y.dims[i]) return false;
     const void *ea = nullptr, *eb = nullptr;
-    const bool ua = graph.api()->uniform(graph.raw(), a, &ea) != 0, ub = graph.api()->uniform(graph.raw(), b, &eb) != 0;
+    const bool ua = graph.api()->uniform(graph.raw(), a, &ea) != 0,
+               ub = graph.api()->uniform(graph.raw(), b, &eb) != 0;
     if (ua != ub) return false;
     if (ua) return std::memcmp(ea, eb, std::max<uint32_t>(1, dtype_bytes(x.dtype))) == 0;
     const auto ta = graph.constant(a), tb = graph.constant(b);
     if (!ta || !tb || ta->bytes() != tb->bytes()) return false;
-    return ta->data<char>() == tb->data<char>() || std::memcmp(ta->data<char>(), tb->data<char>(), ta->bytes()) == 0;
+    return ta->data<char>() == tb->data<char>() ||
+           std::memcmp(ta->data<char>(), tb->data<char>(), ta->bytes()) == 0;
   }
 };
 

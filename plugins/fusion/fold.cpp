@@ -1,8 +1,8 @@
 // Constant folding, in topological order so that one sweep folds whole chains.
 //
-// A result becomes a constant when its elements are known from shape arithmetic, or when all operands are constants and
-// the result is small: at most `max_bytes_free`, or at most `max_growth` times the constant operands that nobody else
-// reads (they die with the node). Random and stateful operators are never folded.
+// A result becomes a constant when its elements are known from shape arithmetic, or when all operands are
+// constants and the result is small: at most `max_bytes_free`, or at most `max_growth` times the constant
+// operands that nobody else reads (they die with the node). Random and stateful operators are never folded.
 #include <algorithm>
 
 #include "passes.hpp"
@@ -25,7 +25,8 @@ struct Folder {
   bool known_result(tn_value v, OwnedTensor* out) const {
     const tn_value_info info = graph.value(v);
     if (info.type.kind != TN_KIND_TENSOR || info.type.rank < 0) return false;
-    if (info.type.dtype != TN_INT64 && info.type.dtype != TN_INT32 && info.type.dtype != TN_BOOL) return false;
+    if (info.type.dtype != TN_INT64 && info.type.dtype != TN_INT32 && info.type.dtype != TN_BOOL)
+      return false;
     bool known = false;
     const auto elements = graph.known_elements(v, &known);
     if (!known) return false;
@@ -42,9 +43,12 @@ struct Folder {
     for (size_t i = 0; i < elements.size(); ++i) {
       int64_t number = elements[i];
       if (number < 0 && !symbols->as_number(graph.raw(), elements[i], &number)) return false;
-      if (info.type.dtype == TN_INT64) t.data<int64_t>()[i] = number;
-      else if (info.type.dtype == TN_INT32) t.data<int32_t>()[i] = static_cast<int32_t>(number);
-      else t.data<uint8_t>()[i] = number != 0;
+      if (info.type.dtype == TN_INT64)
+        t.data<int64_t>()[i] = number;
+      else if (info.type.dtype == TN_INT32)
+        t.data<int32_t>()[i] = static_cast<int32_t>(number);
+      else
+        t.data<uint8_t>()[i] = number != 0;
     }
     *out = std::move(t);
     return true;
@@ -81,24 +85,33 @@ struct Folder {
   void fold_by_kernel(const Node& node) {
     uint64_t dying_bytes = 0;
     if (!node.regions().empty() || !operands_are_constants(node, &dying_bytes)) return;
-    for (tn_value v : node.outputs())  // a string or a sequence is nothing a kernel of ours should be asked for here
-      if (v != TN_NONE && (graph.value(v).type.kind > TN_KIND_TENSOR || graph.value(v).type.dtype == TN_STRING)) return;
+    for (tn_value v :
+         node.outputs())  // a string or a sequence is nothing a kernel of ours should be asked for here
+      if (v != TN_NONE &&
+          (graph.value(v).type.kind > TN_KIND_TENSOR || graph.value(v).type.dtype == TN_STRING))
+        return;
     ++matched;
-    const uint64_t limit = std::max(max_bytes_free, static_cast<uint64_t>(max_growth * static_cast<double>(dying_bytes)));
+    const uint64_t limit =
+        std::max(max_bytes_free, static_cast<uint64_t>(max_growth * static_cast<double>(dying_bytes)));
     struct Sink {
       std::vector<OwnedTensor> tensors;
       std::string failure;
     } sink;
     sink.tensors.resize(node.outputs().size());
     DiagBuffer said;
-    const tn_status status = eval->node(pass.host(), graph.raw(), node.id(), limit,
+    const tn_status status = eval->node(
+        pass.host(), graph.raw(), node.id(), limit,
         [](void* context, uint32_t index, const tn_tensor* tensor) {
           auto* s = static_cast<Sink*>(context);
-          guarded(nullptr, [&] { if (index < s->tensors.size()) s->tensors[index] = OwnedTensor(*tensor); });
-        }, &sink, said.raw());
+          guarded(nullptr, [&] {
+            if (index < s->tensors.size()) s->tensors[index] = OwnedTensor(*tensor);
+          });
+        },
+        &sink, said.raw());
     if (status == TN_ERR_LIMIT) {
-      pass.explain(TN_REASON_LIMIT, "fold", node.id(), format("the result is larger than %llu bytes", static_cast<unsigned long long>(limit)), "growth limit",
-                   "raise max_growth or max_bytes_free");
+      pass.explain(TN_REASON_LIMIT, "fold", node.id(),
+                   format("the result is larger than %llu bytes", static_cast<unsigned long long>(limit)),
+                   "growth limit", "raise max_growth or max_bytes_free");
       return;
     }
     if (status != TN_OK) {
@@ -109,7 +122,8 @@ struct Folder {
     for (uint32_t i = 0; i < node.outputs().size(); ++i) {
       const tn_value v = node.output(i);
       if (v == TN_NONE || graph.value(v).use_count == 0) continue;
-      if (sink.tensors[i].dtype() == TN_DTYPE_NONE) return;  // the kernel gave no such result: leave the node alone
+      if (sink.tensors[i].dtype() == TN_DTYPE_NONE)
+        return;  // the kernel gave no such result: leave the node alone
       results.emplace_back(v, std::move(sink.tensors[i]));
     }
     replace(node, results);
@@ -137,7 +151,8 @@ struct Folder {
 }  // namespace
 
 void run_fold(Pass& pass) {
-  Folder f{pass, pass.graph(), pass.eval(), pass.option_float("max_growth"), static_cast<uint64_t>(pass.option_int("max_bytes_free"))};
+  Folder f{pass, pass.graph(), pass.eval(), pass.option_float("max_growth"),
+           static_cast<uint64_t>(pass.option_int("max_bytes_free"))};
   for (tn_region region : regions_outer_first(f.graph)) {
     for (tn_node id : node_list(f.graph, region)) {
       const Node node = f.graph.node(id);

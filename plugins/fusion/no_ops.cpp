@@ -1,5 +1,5 @@
-// Operators that give back their first operand: exactly, also for NaN, infinities and the sign of zero. (So x + 0.0 stays:
-// it turns -0.0 into 0.0.)
+// Operators that give back their first operand: exactly, also for NaN, infinities and the sign of zero. (So x
+// + 0.0 stays: it turns -0.0 into 0.0.)
 #include <cmath>
 #include <iterator>
 
@@ -62,7 +62,8 @@ tn_value pad(Context& c, const Node& n, bool*) {
 tn_value transpose(Context& c, const Node& n, bool*) {
   c.step = "remove a Transpose that moves nothing";
   const auto perm = n.attrs().get_ints("perm");
-  if (perm.empty()) return c.type(n.input(0)).rank == 1 || c.type(n.input(0)).rank == 0 ? n.input(0) : TN_NONE;
+  if (perm.empty())
+    return c.type(n.input(0)).rank == 1 || c.type(n.input(0)).rank == 0 ? n.input(0) : TN_NONE;
   for (size_t i = 0; i < perm.size(); ++i)
     if (perm[i] != static_cast<int64_t>(i)) return TN_NONE;
   return n.input(0);
@@ -83,7 +84,8 @@ tn_value clip(Context& c, const Node& n, bool*) {
   return n.input(1) == TN_NONE && n.input(2) == TN_NONE ? n.input(0) : TN_NONE;
 }
 
-/// Operand i is a constant whose elements all equal x (and, for zero, have this sign), and operand 1 - i has the result's type.
+/// Operand i is a constant whose elements all equal x (and, for zero, have this sign), and operand 1 - i has
+/// the result's type.
 bool neutral(Context& c, const Node& n, uint32_t i, double x, bool negative_zero = false) {
   if (n.inputs().size() != 2 || !c.same_type(n.input(1 - i), n.output(0))) return false;
   const auto v = c.graph.uniform_number(n.input(i));
@@ -116,12 +118,30 @@ tn_value pow(Context& c, const Node& n, bool*) {
   return neutral(c, n, 1, 1) ? n.input(0) : TN_NONE;
 }
 
-constexpr SimplifierEntry entries[] = {
-    {"Identity", identity}, {"Dropout", dropout}, {"Cast", same_type_result}, {"CastLike", same_type_result},
-    {"Reshape", same_type_result}, {"Expand", same_type_result}, {"Flatten", same_type_result}, {"Squeeze", same_type_result},
-    {"Unsqueeze", same_type_result}, {"Slice", slice}, {"Pad", pad}, {"Transpose", transpose}, {"Concat", single_operand},
-    {"Sum", single_operand}, {"Max", single_operand}, {"Min", single_operand}, {"Mean", single_operand},
-    {"Split", single_part_split}, {"Clip", clip}, {"Add", add}, {"Sub", sub}, {"Mul", mul}, {"Div", div}, {"Pow", pow}};
+constexpr SimplifierEntry entries[] = {{"Identity", identity},
+                                       {"Dropout", dropout},
+                                       {"Cast", same_type_result},
+                                       {"CastLike", same_type_result},
+                                       {"Reshape", same_type_result},
+                                       {"Expand", same_type_result},
+                                       {"Flatten", same_type_result},
+                                       {"Squeeze", same_type_result},
+                                       {"Unsqueeze", same_type_result},
+                                       {"Slice", slice},
+                                       {"Pad", pad},
+                                       {"Transpose", transpose},
+                                       {"Concat", single_operand},
+                                       {"Sum", single_operand},
+                                       {"Max", single_operand},
+                                       {"Min", single_operand},
+                                       {"Mean", single_operand},
+                                       {"Split", single_part_split},
+                                       {"Clip", clip},
+                                       {"Add", add},
+                                       {"Sub", sub},
+                                       {"Mul", mul},
+                                       {"Div", div},
+                                       {"Pow", pow}};
 
 }  // namespace
 

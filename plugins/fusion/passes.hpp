@@ -11,7 +11,8 @@ void run_fold(sdk::Pass& pass);
 void run_cse(sdk::Pass& pass);
 void run_clean(sdk::Pass& pass);
 
-/// Regions of the graph that are reachable from live nodes, a region always after the one that holds its owner.
+/// Regions of the graph that are reachable from live nodes, a region always after the one that holds its
+/// owner.
 std::vector<tn_region> regions_outer_first(const sdk::GraphView& graph);
 /// Live nodes of a region in topological order, as a copy that outlives edits.
 std::vector<tn_node> node_list(const sdk::GraphView& graph, tn_region region);

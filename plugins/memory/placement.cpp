@@ -17,8 +17,9 @@ Overlaps::Overlaps(const Problem& problem) : problem_(problem) {
   tree_.resize(2 * static_cast<size_t>(leaves_));
   by_start_.resize(problem.count);
   std::iota(by_start_.begin(), by_start_.end(), 0u);
-  std::stable_sort(by_start_.begin(), by_start_.end(),
-                   [&](uint32_t a, uint32_t b) { return problem.buffers[a].first_step < problem.buffers[b].first_step; });
+  std::stable_sort(by_start_.begin(), by_start_.end(), [&](uint32_t a, uint32_t b) {
+    return problem.buffers[a].first_step < problem.buffers[b].first_step;
+  });
   starts_.assign(static_cast<size_t>(steps) + 1, 0);
   for (uint32_t i = 0; i < problem.count; ++i) ++starts_[problem.buffers[i].first_step + size_t{1}];
   std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
@@ -50,12 +51,21 @@ std::vector<uint32_t> make_order(const Problem& problem, const Overlaps& overlap
   const tn_buffer* b = problem.buffers;
   std::vector<double> key(problem.count);
   for (uint32_t i = 0; i < problem.count; ++i) {
-    const double bytes = static_cast<double>(b[i].bytes), duration = static_cast<double>(b[i].last_step - b[i].first_step) + 1;
+    const double bytes = static_cast<double>(b[i].bytes),
+                 duration = static_cast<double>(b[i].last_step - b[i].first_step) + 1;
     switch (by) {
-      case Order::size: key[i] = bytes; break;
-      case Order::area: key[i] = bytes * duration; break;
-      case Order::duration: key[i] = duration; break;
-      case Order::start: key[i] = -static_cast<double>(b[i].first_step); break;
+      case Order::size:
+        key[i] = bytes;
+        break;
+      case Order::area:
+        key[i] = bytes * duration;
+        break;
+      case Order::duration:
+        key[i] = duration;
+        break;
+      case Order::start:
+        key[i] = -static_cast<double>(b[i].first_step);
+        break;
       case Order::conflicts: {
         double sum = 0;
         overlaps.for_each(i, [&](uint32_t other) { sum += static_cast<double>(b[other].bytes); });
@@ -74,7 +84,8 @@ std::vector<uint32_t> make_order(const Problem& problem, const Overlaps& overlap
   return order;
 }
 
-Placement place(const Problem& problem, const Overlaps& overlaps, const std::vector<uint32_t>& order, Fit fit, uint64_t limit, uint64_t* work) {
+Placement place(const Problem& problem, const Overlaps& overlaps, const std::vector<uint32_t>& order, Fit fit,
+                uint64_t limit, uint64_t* work) {
   const tn_buffer* buffers = problem.buffers;
   Placement result;
   result.offsets.assign(problem.count, 0);
@@ -85,7 +96,8 @@ Placement place(const Problem& problem, const Overlaps& overlaps, const std::vec
     *work += 16;
     overlaps.for_each(i, [&](uint32_t other) {
       ++*work;
-      if (placed[other] && buffers[other].bytes != 0) taken.emplace_back(result.offsets[other], result.offsets[other] + buffers[other].bytes);
+      if (placed[other] && buffers[other].bytes != 0)
+        taken.emplace_back(result.offsets[other], result.offsets[other] + buffers[other].bytes);
     });
     std::sort(taken.begin(), taken.end());
     const uint64_t bytes = buffers[i].bytes;
@@ -114,7 +126,8 @@ Placement place(const Problem& problem, const Overlaps& overlaps, const std::vec
 Placement greedy_by_size(const Problem& problem) {
   const Overlaps overlaps(problem);
   uint64_t work = 0;
-  return place(problem, overlaps, make_order(problem, overlaps, Order::size), Fit::smallest_gap, UINT64_MAX - 1, &work);
+  return place(problem, overlaps, make_order(problem, overlaps, Order::size), Fit::smallest_gap,
+               UINT64_MAX - 1, &work);
 }
 
 Placement best_of_orders(const Problem& problem, uint64_t work_limit) {

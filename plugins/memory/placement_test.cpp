@@ -30,7 +30,8 @@ std::string fault(const std::vector<tn_buffer>& buffers, const Placement& placem
     height = std::max(height, placement.offsets[i] + buffers[i].bytes);
     if (placement.offsets[i] % buffers[i].alignment != 0) return "alignment of " + std::to_string(i);
     for (size_t j = 0; j < i; ++j) {
-      const bool in_time = buffers[i].first_step <= buffers[j].last_step && buffers[j].first_step <= buffers[i].last_step;
+      const bool in_time =
+          buffers[i].first_step <= buffers[j].last_step && buffers[j].first_step <= buffers[i].last_step;
       const bool in_space = placement.offsets[i] < placement.offsets[j] + buffers[j].bytes &&
                             placement.offsets[j] < placement.offsets[i] + buffers[i].bytes;
       if (in_time && in_space) return std::to_string(i) + " overlaps " + std::to_string(j);
@@ -44,7 +45,8 @@ std::vector<tn_buffer> random_buffers(uint32_t seed, uint32_t count, uint32_t st
   std::vector<tn_buffer> buffers;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t first = random() % steps;
-    buffers.push_back({64 * (1 + random() % 200), 64, first, std::min(steps - 1, first + static_cast<uint32_t>(random() % longest))});
+    buffers.push_back({64 * (1 + random() % 200), 64, first,
+                       std::min(steps - 1, first + static_cast<uint32_t>(random() % longest))});
   }
   return buffers;
 }
@@ -94,7 +96,8 @@ TEST_CASE("search is at least as good as any order and repeats itself") {
 }
 
 TEST_CASE("alignment, empty buffers and no buffers") {
-  const std::vector<tn_buffer> buffers = {{100, 256, 0, 3}, {10, 1, 0, 1}, {0, 64, 1, 2}, {300, 128, 2, 3}, {50, 4096, 1, 3}};
+  const std::vector<tn_buffer> buffers = {
+      {100, 256, 0, 3}, {10, 1, 0, 1}, {0, 64, 1, 2}, {300, 128, 2, 3}, {50, 4096, 1, 3}};
   for (const auto& [name, solve] : solvers) {
     INFO(name);
     CHECK(fault(buffers, solve({buffers.data(), 5, 0})).empty());
@@ -109,7 +112,9 @@ TEST_CASE("overlaps are those that share a step") {
     std::vector<uint32_t> found, expected;
     overlaps.for_each(i, [&](uint32_t other) { found.push_back(other); });
     for (uint32_t j = 0; j < 200; ++j) {
-      if (j != i && buffers[i].first_step <= buffers[j].last_step && buffers[j].first_step <= buffers[i].last_step) expected.push_back(j);
+      if (j != i && buffers[i].first_step <= buffers[j].last_step &&
+          buffers[j].first_step <= buffers[i].last_step)
+        expected.push_back(j);
     }
     std::sort(found.begin(), found.end());
     CHECK(found == expected);

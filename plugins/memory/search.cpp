@@ -30,7 +30,8 @@ std::vector<uint32_t> boxes_above(const Problem& problem, const Placement& place
   std::vector<uint32_t> found;
   const uint64_t line = std::max(problem.lower_bound, placement.height - placement.height / 16);
   for (uint32_t i = 0; i < problem.count; ++i) {
-    if (placement.offsets[i] + problem.buffers[i].bytes > std::min(line, placement.height - 1)) found.push_back(i);
+    if (placement.offsets[i] + problem.buffers[i].bytes > std::min(line, placement.height - 1))
+      found.push_back(i);
   }
   return found;
 }
@@ -56,17 +57,20 @@ Placement search(const Problem& problem, uint64_t work_limit) {
   while (work < work_limit && best.height > problem.lower_bound && !top.empty()) {
     Candidate next = current;
     const uint32_t box = top[random.below(static_cast<uint32_t>(top.size()))];
-    const auto position = static_cast<uint32_t>(std::find(next.order.begin(), next.order.end(), box) - next.order.begin());
+    const auto position =
+        static_cast<uint32_t>(std::find(next.order.begin(), next.order.end(), box) - next.order.begin());
     // Mostly the box at the top goes earlier; sometimes two places are swapped, to leave a plateau.
     if (position != 0 && random.below(4) != 0) {
       const uint32_t target = random.below(position);
-      std::rotate(next.order.begin() + target, next.order.begin() + position, next.order.begin() + position + 1);
+      std::rotate(next.order.begin() + target, next.order.begin() + position,
+                  next.order.begin() + position + 1);
     } else {
       std::swap(next.order[position], next.order[random.below(problem.count)]);
     }
     if (random.below(16) == 0) next.fit = next.fit == Fit::lowest ? Fit::smallest_gap : Fit::lowest;
     const double heat = 1.0 - static_cast<double>(work) / static_cast<double>(work_limit);
-    const double allowed = static_cast<double>(current.placement.height) * (1.0 + 0.03 * heat * random.unit());
+    const double allowed =
+        static_cast<double>(current.placement.height) * (1.0 + 0.03 * heat * random.unit());
     next.placement = place(problem, overlaps, next.order, next.fit, static_cast<uint64_t>(allowed), &work);
     work += problem.count;  // copying the order is work too, and makes the loop end
     if (next.placement.height == UINT64_MAX) continue;

@@ -47,9 +47,12 @@ void upgrade_softmax(Editor& e, const Node& n) {
   w.erase();
 }
 
-// ---- bodies ---------------------------------------------------------------------------------------------------------
+// ---- bodies
+// ---------------------------------------------------------------------------------------------------------
 
-tn_value scaled(Rewrite& w, tn_value x, double by) { return by == 1 ? x : w.make("Mul", {x, w.number_like(by, x)}); }
+tn_value scaled(Rewrite& w, tn_value x, double by) {
+  return by == 1 ? x : w.make("Mul", {x, w.number_like(by, x)});
+}
 tn_value plus(Rewrite& w, tn_value x, double what) { return w.make("Add", {x, w.number_like(what, x)}); }
 /// yes where x < bound, else no.
 tn_value where_below(Rewrite& w, tn_value x, double bound, tn_value yes, tn_value no) {
@@ -68,7 +71,8 @@ void decompose_gelu(Editor& e, const Node& n) {
   tn_value bell = TN_NONE;
   if (by_tanh) {
     const tn_value cube = w.make("Mul", {x, w.make("Mul", {x, x})});
-    const tn_value inner = scaled(w, w.make("Add", {x, scaled(w, cube, 0.044715)}), std::sqrt(2 / 3.14159265358979323846));
+    const tn_value inner =
+        scaled(w, w.make("Add", {x, scaled(w, cube, 0.044715)}), std::sqrt(2 / 3.14159265358979323846));
     bell = w.make("Tanh", {inner});
   } else {
     bell = w.make("Erf", {scaled(w, x, std::sqrt(0.5))});
@@ -91,7 +95,9 @@ void decompose_hard_sigmoid(Editor& e, const Node& n) {
 }
 void decompose_hard_swish(Editor& e, const Node& n) {
   Rewrite w(e, n);
-  const tn_value gate = w.make("HardSigmoid", {w.input(0)}, {AttrValue::of("alpha", static_cast<double>(1.0f / 6.0f)), AttrValue::of("beta", 0.5)});
+  const tn_value gate =
+      w.make("HardSigmoid", {w.input(0)},
+             {AttrValue::of("alpha", static_cast<double>(1.0f / 6.0f)), AttrValue::of("beta", 0.5)});
   w.become(0, w.make("Mul", {w.input(0), gate}));
 }
 void decompose_softplus(Editor& e, const Node& n) {
@@ -118,14 +124,17 @@ void exponential_unit(Editor& e, const Node& n, double alpha, double divisor, do
   const tn_value below = w.make("Sub", {w.make("Exp", {scaled(w, x, 1 / divisor)}), w.number_like(1, x)});
   w.become(0, scaled(w, where_below(w, x, 0, scaled(w, below, alpha), x), gamma));
 }
-void decompose_elu(Editor& e, const Node& n) { exponential_unit(e, n, n.attrs().get_float("alpha", 1), 1, 1); }
+void decompose_elu(Editor& e, const Node& n) {
+  exponential_unit(e, n, n.attrs().get_float("alpha", 1), 1, 1);
+}
 void decompose_celu(Editor& e, const Node& n) {
   const double alpha = n.attrs().get_float("alpha", 1);
   if (alpha == 0) decline("alpha is 0: Celu divides by it");
   exponential_unit(e, n, alpha, alpha, 1);
 }
 void decompose_selu(Editor& e, const Node& n) {
-  exponential_unit(e, n, n.attrs().get_float("alpha", 1.67326319217681884765625), 1, n.attrs().get_float("gamma", 1.05070102214813232421875));
+  exponential_unit(e, n, n.attrs().get_float("alpha", 1.67326319217681884765625), 1,
+                   n.attrs().get_float("gamma", 1.05070102214813232421875));
 }
 void decompose_thresholded_relu(Editor& e, const Node& n) {
   const double alpha = n.attrs().get_float("alpha", 1);
@@ -137,10 +146,13 @@ void decompose_shrink(Editor& e, const Node& n) {
   const double bias = n.attrs().get_float("bias", 0), lambda = n.attrs().get_float("lambd", 0.5);
   Rewrite w(e, n);
   const tn_value x = w.input(0);
-  const tn_value above = w.make("Where", {w.make("Greater", {x, w.number_like(lambda, x)}), plus(w, x, -bias), w.number_like(0, x)});
+  const tn_value above = w.make(
+      "Where", {w.make("Greater", {x, w.number_like(lambda, x)}), plus(w, x, -bias), w.number_like(0, x)});
   w.become(0, where_below(w, x, -lambda, plus(w, x, bias), above));
 }
-tn_value shifted_by_max(Rewrite& w, tn_value x, tn_value axes) { return w.make("Sub", {x, w.make("ReduceMax", {x, axes})}); }
+tn_value shifted_by_max(Rewrite& w, tn_value x, tn_value axes) {
+  return w.make("Sub", {x, w.make("ReduceMax", {x, axes})});
+}
 void decompose_softmax(Editor& e, const Node& n) {
   const int64_t axis = n.attrs().get_int("axis", -1);
   Rewrite w(e, n);
@@ -153,7 +165,8 @@ void decompose_log_softmax(Editor& e, const Node& n) {
   Rewrite w(e, n);
   const tn_value axes = w.ints({axis});
   const tn_value shifted = shifted_by_max(w, w.input(0), axes);
-  w.become(0, w.make("Sub", {shifted, w.make("Log", {w.make("ReduceSum", {w.make("Exp", {shifted}), axes})})}));
+  w.become(0,
+           w.make("Sub", {shifted, w.make("Log", {w.make("ReduceSum", {w.make("Exp", {shifted}), axes})})}));
 }
 
 }  // namespace
@@ -163,22 +176,44 @@ void add_activation(Plugin& p) {
   define(p, "Relu").flags(flags).infer<infer_relu>();
   define(p, "Sigmoid").flags(flags).infer<infer_same>();
   define(p, "Tanh").flags(flags).infer<infer_same>();
-  define(p, "LeakyRelu").flags(flags).infer<infer_same>().decompose<decompose_leaky_relu>().alias("leaky_relu");
+  define(p, "LeakyRelu")
+      .flags(flags)
+      .infer<infer_same>()
+      .decompose<decompose_leaky_relu>()
+      .alias("leaky_relu");
   define(p, "Elu").flags(flags).infer<infer_same>().decompose<decompose_elu>();
   define(p, "Selu").flags(flags).infer<infer_same>().decompose<decompose_selu>();
   define(p, "Celu").flags(flags).infer<infer_same>().decompose<decompose_celu>();
-  define(p, "HardSigmoid").flags(flags).infer<infer_same>().decompose<decompose_hard_sigmoid>().alias("hard_sigmoid").alias("hsigmoid");
-  define(p, "HardSwish").flags(flags).infer<infer_same>().decompose<decompose_hard_swish>().alias("hard_swish").alias("hswish");
+  define(p, "HardSigmoid")
+      .flags(flags)
+      .infer<infer_same>()
+      .decompose<decompose_hard_sigmoid>()
+      .alias("hard_sigmoid")
+      .alias("hsigmoid");
+  define(p, "HardSwish")
+      .flags(flags)
+      .infer<infer_same>()
+      .decompose<decompose_hard_swish>()
+      .alias("hard_swish")
+      .alias("hswish");
   define(p, "Softplus").flags(flags).infer<infer_same>().decompose<decompose_softplus>();
   define(p, "Softsign").flags(flags).infer<infer_same>().decompose<decompose_softsign>();
   define(p, "Mish").flags(flags).infer<infer_same>().decompose<decompose_mish>();
   define(p, "Gelu").flags(flags).infer<infer_same>().decompose<decompose_gelu>();
   define(p, "Swish").flags(flags).infer<infer_same>().decompose<decompose_swish>().alias("silu");
   define(p, "SwiGLU").flags(flags).infer<infer_swiglu>().decompose<decompose_swish>();
-  define(p, "ThresholdedRelu").flags(flags).infer<infer_same>().decompose<decompose_thresholded_relu>().alias("thresholded_relu");
+  define(p, "ThresholdedRelu")
+      .flags(flags)
+      .infer<infer_same>()
+      .decompose<decompose_thresholded_relu>()
+      .alias("thresholded_relu");
   define(p, "Shrink").flags(flags).infer<infer_same>().decompose<decompose_shrink>();
   define(p, "Softmax").infer<infer_softmax>().upgrade<upgrade_softmax>().decompose<decompose_softmax>();
-  define(p, "LogSoftmax").infer<infer_softmax>().upgrade<upgrade_softmax>().decompose<decompose_log_softmax>().alias("log_softmax");
+  define(p, "LogSoftmax")
+      .infer<infer_softmax>()
+      .upgrade<upgrade_softmax>()
+      .decompose<decompose_log_softmax>()
+      .alias("log_softmax");
   define(p, "Hardmax").infer<infer_softmax>().upgrade<upgrade_softmax>();
 }
 

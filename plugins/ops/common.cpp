@@ -5,25 +5,51 @@
 
 namespace tenon::ops {
 
-OpBuilder& define(Plugin& p, const char* name) { return define(p, "", schema_of(name)).upgrade<upgrade_version_only>(); }
+OpBuilder& define(Plugin& p, const char* name) {
+  return define(p, "", schema_of(name)).upgrade<upgrade_version_only>();
+}
 
 namespace {
 // The index is ONNX's number; 0 is "undefined", which no attribute may say.
-constexpr tn_dtype onnx_dtypes[] = {
-    TN_DTYPE_NONE, TN_FLOAT32, TN_UINT8, TN_INT8, TN_UINT16, TN_INT16, TN_INT32, TN_INT64, TN_STRING, TN_BOOL,
-    TN_FLOAT16, TN_FLOAT64, TN_UINT32, TN_UINT64, TN_COMPLEX64, TN_COMPLEX128, TN_BFLOAT16, TN_FLOAT8_E4M3FN,
-    TN_FLOAT8_E4M3FNUZ, TN_FLOAT8_E5M2, TN_FLOAT8_E5M2FNUZ, TN_UINT4, TN_INT4, TN_FLOAT4_E2M1, TN_FLOAT8_E8M0,
-    TN_UINT2, TN_INT2};
+constexpr tn_dtype onnx_dtypes[] = {TN_DTYPE_NONE,
+                                    TN_FLOAT32,
+                                    TN_UINT8,
+                                    TN_INT8,
+                                    TN_UINT16,
+                                    TN_INT16,
+                                    TN_INT32,
+                                    TN_INT64,
+                                    TN_STRING,
+                                    TN_BOOL,
+                                    TN_FLOAT16,
+                                    TN_FLOAT64,
+                                    TN_UINT32,
+                                    TN_UINT64,
+                                    TN_COMPLEX64,
+                                    TN_COMPLEX128,
+                                    TN_BFLOAT16,
+                                    TN_FLOAT8_E4M3FN,
+                                    TN_FLOAT8_E4M3FNUZ,
+                                    TN_FLOAT8_E5M2,
+                                    TN_FLOAT8_E5M2FNUZ,
+                                    TN_UINT4,
+                                    TN_INT4,
+                                    TN_FLOAT4_E2M1,
+                                    TN_FLOAT8_E8M0,
+                                    TN_UINT2,
+                                    TN_INT2};
 }  // namespace
 
 tn_dtype dtype_of_onnx(int64_t number, const char* attribute) {
   if (number < 1 || number >= static_cast<int64_t>(std::size(onnx_dtypes)))
-    fail(format("attribute '%s' is %lld; expected the number of an element type, 1 (float) to %d", attribute, static_cast<long long>(number), static_cast<int>(std::size(onnx_dtypes)) - 1));
+    fail(format("attribute '%s' is %lld; expected the number of an element type, 1 (float) to %d", attribute,
+                static_cast<long long>(number), static_cast<int>(std::size(onnx_dtypes)) - 1));
   return onnx_dtypes[number];
 }
 int64_t onnx_of_dtype(tn_dtype dtype) {
   const auto* at = std::find(std::begin(onnx_dtypes) + 1, std::end(onnx_dtypes), dtype);
-  if (at == std::end(onnx_dtypes)) fail(std::string("element type ") + dtype_name(dtype) + " has no number in ONNX");
+  if (at == std::end(onnx_dtypes))
+    fail(std::string("element type ") + dtype_name(dtype) + " has no number in ONNX");
   return at - onnx_dtypes;
 }
 
@@ -33,16 +59,22 @@ bool ranked(Infer& c, uint32_t i, const char* name, int32_t low, int32_t high) {
   if (!c.has_rank(i)) return false;
   const int32_t r = c.rank(i);
   if (r >= low && r <= high) return true;
-  const std::string wanted = high == low ? "rank " + text_of(low) : high == INT32_MAX ? "rank " + text_of(low) + " or more" : "rank " + text_of(low) + " to " + text_of(high);
-  fail(std::string("operand ") + name + " has rank " + text_of(r) + " " + c.text(c.dims(i)) + "; expected " + wanted);
+  const std::string wanted = high == low         ? "rank " + text_of(low)
+                             : high == INT32_MAX ? "rank " + text_of(low) + " or more"
+                                                 : "rank " + text_of(low) + " to " + text_of(high);
+  fail(std::string("operand ") + name + " has rank " + text_of(r) + " " + c.text(c.dims(i)) + "; expected " +
+       wanted);
 }
 
 Dims list_attr(Infer& c, const char* name, size_t count, int64_t otherwise, int64_t low, int64_t high) {
   const auto given = c.attrs().get_ints(name);
   if (given.empty() && (count == 0 || !c.attrs().has(name))) return Dims(count, otherwise);
-  if (given.size() != count) fail(format("attribute '%s' has %zu numbers; expected %zu", name, given.size(), count));
+  if (given.size() != count)
+    fail(format("attribute '%s' has %zu numbers; expected %zu", name, given.size(), count));
   for (int64_t v : given)
-    if (v < low || v > high) fail(format("attribute '%s' holds %lld; expected %lld to %lld", name, static_cast<long long>(v), static_cast<long long>(low), static_cast<long long>(high)));
+    if (v < low || v > high)
+      fail(format("attribute '%s' holds %lld; expected %lld to %lld", name, static_cast<long long>(v),
+                  static_cast<long long>(low), static_cast<long long>(high)));
   return given.copy();
 }
 
@@ -56,8 +88,10 @@ void same_type(Infer& c, uint32_t i, uint32_t j) {
   if (t.kind != TN_KIND_NONE) c.set(i, t);
 }
 void same_shape(Infer& c, uint32_t i, uint32_t j, tn_dtype dtype) {
-  if (c.has_rank(j)) c.set(i, dtype, c.dims(j));
-  else c.set_unranked(i, dtype);
+  if (c.has_rank(j))
+    c.set(i, dtype, c.dims(j));
+  else
+    c.set_unranked(i, dtype);
 }
 
 std::optional<Dims> numbers(Infer& c, Span<const tn_dim> dims) {
@@ -102,7 +136,8 @@ std::optional<std::vector<tn_dim>> whole_elements(Infer& c, uint32_t i) {
   std::vector<tn_dim> r;
   for (int64_t k = 0; k < *n; ++k) {
     const double v = t->float_at(k);
-    if (!(std::fabs(v) < 9007199254740992.0) || v != std::floor(v) || (v == 0 && std::signbit(v))) return std::nullopt;
+    if (!(std::fabs(v) < 9007199254740992.0) || v != std::floor(v) || (v == 0 && std::signbit(v)))
+      return std::nullopt;
     r.push_back(c.make(static_cast<int64_t>(v)));
   }
   return r;
@@ -117,7 +152,8 @@ std::optional<double> scalar_value(Infer& c, uint32_t i) {
   if (const auto t = c.data(i)) {
     if (t->count() != 1) return std::nullopt;
     double r = 0;
-    if (!visit_number(t->dtype(), [&](auto x) { r = static_cast<double>(*t->data<decltype(x)>()); })) return std::nullopt;
+    if (!visit_number(t->dtype(), [&](auto x) { r = static_cast<double>(*t->data<decltype(x)>()); }))
+      return std::nullopt;
     return r;
   }
   const auto e = c.integers(i);
@@ -154,7 +190,8 @@ std::optional<tn_dim> fit(Infer& c, tn_dtype dtype, tn_dim v) {
     }
     return v;
   }
-  // An expression of dims: shapes that run fit 32 bits' range at least as an index type; smaller types may wrap.
+  // An expression of dims: shapes that run fit 32 bits' range at least as an index type; smaller types may
+  // wrap.
   return bits >= 32 ? std::optional<tn_dim>(v) : std::nullopt;
 }
 
@@ -180,8 +217,12 @@ std::vector<int64_t> broadcast_index(const Dims& from, const Dims& to) {
   return index;
 }
 
-tn_dim least(Infer& c, tn_dim a, tn_dim b) { return at_most(c, a, b) ? a : at_most(c, b, a) ? b : c.min(a, b); }
-tn_dim most(Infer& c, tn_dim a, tn_dim b) { return at_most(c, a, b) ? b : at_most(c, b, a) ? a : c.max(a, b); }
+tn_dim least(Infer& c, tn_dim a, tn_dim b) {
+  return at_most(c, a, b) ? a : at_most(c, b, a) ? b : c.min(a, b);
+}
+tn_dim most(Infer& c, tn_dim a, tn_dim b) {
+  return at_most(c, a, b) ? b : at_most(c, b, a) ? a : c.max(a, b);
+}
 
 std::optional<std::vector<tn_dim>> broadcast_inputs(Infer& c, uint32_t first, uint32_t last) {
   std::vector<tn_dim> dims;
@@ -192,13 +233,15 @@ std::optional<std::vector<tn_dim>> broadcast_inputs(Infer& c, uint32_t first, ui
     try {
       dims = i == first ? next : c.broadcast(dims, next);
     } catch (const Failure& f) {
-      fail(std::string(f.what()) + " (operand " + text_of(i) + " has shape " + c.text(next) + ", those before give " + c.text(dims) + ")");
+      fail(std::string(f.what()) + " (operand " + text_of(i) + " has shape " + c.text(next) +
+           ", those before give " + c.text(dims) + ")");
     }
   }
   return dims;
 }
 
-// ---- rewriting ------------------------------------------------------------------------------------------------------
+// ---- rewriting
+// ------------------------------------------------------------------------------------------------------
 
 void upgrade_version_only(Editor& e, const Node& n) {
   const int32_t since = schema_of(n.op_name()).since_version;
@@ -212,11 +255,14 @@ Rewrite::Rewrite(Editor& e, const Node& n)
   const std::string_view op = n.op_name();
   if (op.find(':') == std::string_view::npos) since_ = schema_of(op).since_version;
 }
-bool Rewrite::used(size_t i) const { return output(i) != TN_NONE && e_.graph().value(output(i)).use_count > 0; }
+bool Rewrite::used(size_t i) const {
+  return output(i) != TN_NONE && e_.graph().value(output(i)).use_count > 0;
+}
 tn_value Rewrite::make(std::string_view op, std::vector<tn_value> inputs, std::vector<AttrValue> attrs) {
   return make_many(op, std::move(inputs), std::move(attrs), 1)[0];
 }
-std::vector<tn_value> Rewrite::make_many(std::string_view op, std::vector<tn_value> inputs, std::vector<AttrValue> attrs, uint32_t outputs) {
+std::vector<tn_value> Rewrite::make_many(std::string_view op, std::vector<tn_value> inputs,
+                                         std::vector<AttrValue> attrs, uint32_t outputs) {
   while (!inputs.empty() && inputs.back() == TN_NONE) inputs.pop_back();
   NodeSpec s;
   s.op = op;
@@ -235,9 +281,11 @@ tn_dtype Rewrite::dtype(tn_value v) const {
     if (info.type.dtype != TN_DTYPE_NONE) return info.type.dtype;
     if (info.kind != TN_VALUE_RESULT) return TN_DTYPE_NONE;
     const Node n = g.node(info.producer);
-    if (n.op_name() == "Cast" && n.attrs().has("to") && n.attrs().find("to")->kind == TN_ATTR_INT) return dtype_of_onnx(n.attrs().get_int("to", 0), "to");
+    if (n.op_name() == "Cast" && n.attrs().has("to") && n.attrs().find("to")->kind == TN_ATTR_INT)
+      return dtype_of_onnx(n.attrs().get_int("to", 0), "to");
     v = TN_NONE;
-    for (uint32_t i : operands_typed_as_result(n.op_name(), info.index)) {  // all have the type: the nearest that says it
+    for (uint32_t i :
+         operands_typed_as_result(n.op_name(), info.index)) {  // all have the type: the nearest that says it
       const tn_value operand = n.input(i);
       if (operand == TN_NONE) continue;
       const tn_dtype d = g.value(operand).type.dtype;
@@ -248,7 +296,8 @@ tn_dtype Rewrite::dtype(tn_value v) const {
   return TN_DTYPE_NONE;
 }
 int32_t Rewrite::rank_or_wait(tn_value v) const {
-  if (v != TN_NONE && e_.graph().value(v).type.kind == TN_KIND_NONE) decline("the rank of its operand is not known");
+  if (v != TN_NONE && e_.graph().value(v).type.kind == TN_KIND_NONE)
+    decline("the rank of its operand is not known");
   return rank(v);
 }
 int32_t Rewrite::rank(tn_value v) const {
@@ -263,7 +312,8 @@ tn_value Rewrite::number_like(double value, tn_value like) {
   if (d == TN_BFLOAT16) return e_.scalar<BFloat16>(BFloat16(static_cast<float>(value)));
   visit_number(d, [&](auto x) {
     using T = decltype(x);
-    if constexpr (!std::is_same_v<T, Float16> && !std::is_same_v<T, BFloat16>) made = e_.scalar<T>(static_cast<T>(value));
+    if constexpr (!std::is_same_v<T, Float16> && !std::is_same_v<T, BFloat16>)
+      made = e_.scalar<T>(static_cast<T>(value));
   });
   if (made != TN_NONE) return made;
   return make("CastLike", {e_.scalar<double>(value), like});

@@ -15,14 +15,17 @@ using namespace tenon::sdk;
 /// Known contents larger than this are not tracked (the host's bound).
 inline constexpr int64_t max_known = 4096;
 
-// ---- defining -------------------------------------------------------------------------------------------------------
+// ---- defining
+// -------------------------------------------------------------------------------------------------------
 
 /// The upgrade of an operator whose older versions mean the same today.
 void upgrade_version_only(Editor& e, const Node& n);
-/// Begins an ai.onnx operator from its row; the upgrade is upgrade_version_only until the family names another.
+/// Begins an ai.onnx operator from its row; the upgrade is upgrade_version_only until the family names
+/// another.
 OpBuilder& define(Plugin& p, const char* name);
 
-// ---- types and attributes -------------------------------------------------------------------------------------------
+// ---- types and attributes
+// -------------------------------------------------------------------------------------------
 
 /// The element type with the number that ONNX gives it (attributes `to`, `dtype`, ...); Failure for others.
 tn_dtype dtype_of_onnx(int64_t number, const char* attribute);
@@ -35,8 +38,10 @@ inline void require(bool good, const std::string& message) {
 std::string text_of(int64_t v);
 /// Operand i has a rank in [low, high] if it is known; false when it is not known.
 bool ranked(Infer& c, uint32_t i, const char* name, int32_t low, int32_t high = INT32_MAX);
-/// The integers of a list attribute: `count` of them, each in [low, high]; `otherwise` for all when it is absent.
-Dims list_attr(Infer& c, const char* name, size_t count, int64_t otherwise, int64_t low, int64_t high = INT32_MAX);
+/// The integers of a list attribute: `count` of them, each in [low, high]; `otherwise` for all when it is
+/// absent.
+Dims list_attr(Infer& c, const char* name, size_t count, int64_t otherwise, int64_t low,
+               int64_t high = INT32_MAX);
 /// The value of a required integer attribute.
 int64_t required_int(const Attributes& a, const char* name);
 /// Result i has the type of operand j.
@@ -44,9 +49,11 @@ void same_type(Infer& c, uint32_t i, uint32_t j);
 /// Result i has the shape of operand j.
 void same_shape(Infer& c, uint32_t i, uint32_t j, tn_dtype dtype);
 
-// ---- known contents -------------------------------------------------------------------------------------------------
+// ---- known contents
+// -------------------------------------------------------------------------------------------------
 
-/// A tensor of integers or bools all of whose elements are known (numbers or expressions) and whose dims are numbers.
+/// A tensor of integers or bools all of whose elements are known (numbers or expressions) and whose dims are
+/// numbers.
 struct Known {
   Dims dims;
   std::vector<tn_dim> at;  // row-major
@@ -77,7 +84,8 @@ tn_dim most(Infer& c, tn_dim a, tn_dim b);
 /// Shape of the elements that two shapes broadcast to; unset when a rank is unknown.
 std::optional<std::vector<tn_dim>> broadcast_inputs(Infer& c, uint32_t first, uint32_t last);
 
-// ---- rewriting ------------------------------------------------------------------------------------------------------
+// ---- rewriting
+// ------------------------------------------------------------------------------------------------------
 
 /// Builds nodes before an older node, or one to be decomposed, and puts them in its place.
 class Rewrite {
@@ -93,7 +101,8 @@ class Rewrite {
   bool used(size_t i) const;
 
   tn_value make(std::string_view op, std::vector<tn_value> inputs, std::vector<AttrValue> attrs = {});
-  std::vector<tn_value> make_many(std::string_view op, std::vector<tn_value> inputs, std::vector<AttrValue> attrs, uint32_t outputs);
+  std::vector<tn_value> make_many(std::string_view op, std::vector<tn_value> inputs,
+                                  std::vector<AttrValue> attrs, uint32_t outputs);
   tn_value ints(const std::vector<int64_t>& values) { return e_.vector<int64_t>(values); }
   tn_value one_int(int64_t value) { return e_.scalar<int64_t>(value); }
   /// A scalar of the element type of `like`, whether or not that is known yet.
@@ -102,7 +111,8 @@ class Rewrite {
   tn_dtype dtype(tn_value v) const;
   /// -1 when not known.
   int32_t rank(tn_value v) const;
-  /// In an upgrade: declines while v has not been inferred yet, so that the host asks again later. -1: never known.
+  /// In an upgrade: declines while v has not been inferred yet, so that the host asks again later. -1: never
+  /// known.
   int32_t rank_or_wait(tn_value v) const;
   /// All uses of result i read v.
   void become(size_t i, tn_value v);

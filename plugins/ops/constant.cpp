@@ -37,7 +37,10 @@ void infer_constant(Infer& c) {
     c.set(0, TN_INT64, Span<const tn_dim>());
     return set_known(c, 0, {c.make(a.get_int("value_int", 0))});
   }
-  if (!a.has("value_ints")) fail("no attribute holds the value; expected one of value, value_int, value_ints, value_float, value_floats, value_string, value_strings");
+  if (!a.has("value_ints"))
+    fail(
+        "no attribute holds the value; expected one of value, value_int, value_ints, value_float, "
+        "value_floats, value_string, value_strings");
   for (int64_t v : a.get_ints("value_ints")) e.push_back(c.make(v));
   list(TN_INT64, e.size());
   set_known(c, 0, e);
@@ -45,7 +48,9 @@ void infer_constant(Infer& c) {
 
 void infer_constant_of_shape(Infer& c) {
   const tn_tensor* value = c.attrs().get_tensor("value");
-  if (value) require(TensorView(*value).count() == 1, "attribute 'value' has shape " + dims_text(TensorView(*value).dims()) + "; expected one element");
+  if (value)
+    require(TensorView(*value).count() == 1,
+            "attribute 'value' has shape " + dims_text(TensorView(*value).dims()) + "; expected one element");
   const tn_dtype dtype = value ? value->dtype : TN_FLOAT32;
   ranked(c, 0, "input", 1, 1);
   const auto dims = c.elements(0);
@@ -55,14 +60,17 @@ void infer_constant_of_shape(Infer& c) {
     return c.set_unranked(0, dtype);
   }
   for (tn_dim d : *dims)
-    if (const auto v = c.number(d)) require(*v >= 0, "operand input holds " + text_of(*v) + "; expected dimensions of 0 or more");
-  if (const auto n = c.number(c.product(*dims))) require(*n <= INT64_MAX / 16, "shape " + c.text(*dims) + " has more elements than memory can hold");
+    if (const auto v = c.number(d))
+      require(*v >= 0, "operand input holds " + text_of(*v) + "; expected dimensions of 0 or more");
+  if (const auto n = c.number(c.product(*dims)))
+    require(*n <= INT64_MAX / 16, "shape " + c.text(*dims) + " has more elements than memory can hold");
   c.set(0, dtype, *dims);
   const auto n = numbers(c, *dims);
   if (!value || !n) return;
   const auto count = count_up_to(*n, max_known);
   const auto e = elements_of(c, *value);
-  if (count && e && e->size() == 1) set_known(c, 0, std::vector<tn_dim>(static_cast<size_t>(*count), e->front()));
+  if (count && e && e->size() == 1)
+    set_known(c, 0, std::vector<tn_dim>(static_cast<size_t>(*count), e->front()));
 }
 
 /// max(ceil((limit - start) / delta), 0), computed in float64 as the runtime does.
@@ -76,10 +84,12 @@ int64_t range_count(double start, double limit, double delta) {
 /// The same in integers, exact at any size.
 std::optional<int64_t> range_count(int64_t start, int64_t limit, int64_t delta) {
   if (delta > 0 ? start >= limit : start <= limit) return 0;
-  const auto distance = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start) : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
+  const auto distance = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
+                                  : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
   const uint64_t pace = delta > 0 ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(delta);
   const uint64_t n = (distance - 1) / pace + 1;
-  return n > static_cast<uint64_t>(INT64_MAX / 16) ? std::nullopt : std::optional<int64_t>(static_cast<int64_t>(n));
+  return n > static_cast<uint64_t>(INT64_MAX / 16) ? std::nullopt
+                                                   : std::optional<int64_t>(static_cast<int64_t>(n));
 }
 
 void infer_range(Infer& c) {
@@ -100,7 +110,8 @@ void infer_range(Infer& c) {
       return set_known(c, 0, e);
     }
     if (d) {  // the distance is an expression
-      const tn_dim distance = *d > 0 ? c.sub(limit->front(), start->front()) : c.sub(start->front(), limit->front());
+      const tn_dim distance =
+          *d > 0 ? c.sub(limit->front(), start->front()) : c.sub(start->front(), limit->front());
       const int64_t pace = *d == INT64_MIN ? INT64_MAX : *d > 0 ? *d : -*d;
       return set_length(most(c, pace == 1 ? distance : c.ceildiv(distance, pace), 0));
     }
@@ -108,7 +119,8 @@ void infer_range(Infer& c) {
   const auto s = scalar_value(c, 0), l = scalar_value(c, 1), d = scalar_value(c, 2);
   if (s && l && d && is_float(dtype)) {
     require(*d != 0, "operand delta is 0; expected a step other than 0");
-    require(std::isfinite(*s) && std::isfinite(*l) && std::isfinite(*d), "operands start, limit and delta must be finite");
+    require(std::isfinite(*s) && std::isfinite(*l) && std::isfinite(*d),
+            "operands start, limit and delta must be finite");
     return set_length(range_count(*s, *l, *d));
   }
   set_length(c.data_dependent(0, 0));

@@ -1,7 +1,8 @@
 // If, Loop, Scan: results follow from the bodies.
 //
-// A state of Loop or Scan has one type in all iterations: dims that the body changes are known only when the node has
-// run. Bodies are inferred at most three times: with the first types, with changed dims unknown, with unknown ranks.
+// A state of Loop or Scan has one type in all iterations: dims that the body changes are known only when the
+// node has run. Bodies are inferred at most three times: with the first types, with changed dims unknown,
+// with unknown ranks.
 #include "owned_type.hpp"
 
 namespace tenon::ops {
@@ -25,13 +26,16 @@ std::vector<OwnedType> infer_body(Infer& c, uint32_t region, const std::vector<O
   return out;
 }
 
-size_t region_inputs(Infer& c, uint32_t region) { return GraphView(c.api()->graph_api, c.graph()).region(c.node().regions[region]).input_count; }
+size_t region_inputs(Infer& c, uint32_t region) {
+  return GraphView(c.api()->graph_api, c.graph()).region(c.node().regions[region]).input_count;
+}
 
 void set_if_known(Infer& c, uint32_t i, const OwnedType& t) {
   if (t.known()) c.set(i, t.view());
 }
 
-// ---- If -------------------------------------------------------------------------------------------------------------
+// ---- If
+// -------------------------------------------------------------------------------------------------------------
 
 struct Branch {
   std::vector<OwnedType> types;
@@ -41,7 +45,9 @@ Branch infer_branch(Infer& c, const char* name) {
   const uint32_t r = region_named(c, name);
   Branch b;
   b.types = infer_body(c, r, {});
-  require(b.types.size() == c.output_count(), std::string(name) + format(" yields %zu values; the node has %u results", b.types.size(), c.output_count()));
+  require(b.types.size() == c.output_count(),
+          std::string(name) +
+              format(" yields %zu values; the node has %u results", b.types.size(), c.output_count()));
   for (uint32_t i = 0; i < c.output_count(); ++i) b.elements.push_back(c.region_elements(r, i));
   return b;
 }
@@ -50,7 +56,8 @@ void infer_if(Infer& c) {
   const auto condition = c.integers(0);
   if (condition && condition->size() == 1) {
     const bool yes = condition->front() != 0;
-    // The other branch is not looked at: exporters leave there what is wrong for these shapes (a Squeeze of a 3).
+    // The other branch is not looked at: exporters leave there what is wrong for these shapes (a Squeeze of a
+    // 3).
     const Branch taken = infer_branch(c, yes ? "then_branch" : "else_branch");
     for (uint32_t i = 0; i < c.output_count(); ++i) {
       set_if_known(c, i, taken.types[i]);
@@ -60,38 +67,48 @@ void infer_if(Infer& c) {
   }
   const Branch a = infer_branch(c, "then_branch"), b = infer_branch(c, "else_branch");
   for (uint32_t i = 0; i < c.output_count(); ++i) {
-    set_if_known(c, i, join_types(c, a.types[i], b.types[i], "the branches disagree on result " + text_of(i), [&](uint32_t axis) { return c.data_dependent(i, axis); }));
+    set_if_known(c, i,
+                 join_types(c, a.types[i], b.types[i], "the branches disagree on result " + text_of(i),
+                            [&](uint32_t axis) { return c.data_dependent(i, axis); }));
     if (a.elements[i] && b.elements[i] && *a.elements[i] == *b.elements[i]) set_known(c, i, *a.elements[i]);
   }
 }
 
-// ---- states of Loop and Scan ----------------------------------------------------------------------------------------
+// ---- states of Loop and Scan
+// ----------------------------------------------------------------------------------------
 
 struct Stable {
   std::vector<OwnedType> results;  // of states: true for any number of iterations, none included
   std::vector<OwnedType> body;     // all the body yields
 };
 
-/// `fixed` are the types of the body's inputs that are no states; they stand before (`first`) or after the states.
-Stable stabilise(Infer& c, uint32_t region, const std::vector<OwnedType>& initial, const std::vector<OwnedType>& fixed, bool fixed_first, size_t skip_outputs) {
+/// `fixed` are the types of the body's inputs that are no states; they stand before (`first`) or after the
+/// states.
+Stable stabilise(Infer& c, uint32_t region, const std::vector<OwnedType>& initial,
+                 const std::vector<OwnedType>& fixed, bool fixed_first, size_t skip_outputs) {
   std::vector<OwnedType> states = initial;
   for (int attempt = 0;; ++attempt) {
     std::vector<OwnedType> inputs = fixed_first ? fixed : states;
     const auto& rest = fixed_first ? states : fixed;
     inputs.insert(inputs.end(), rest.begin(), rest.end());
     const auto body = infer_body(c, region, inputs);
-    require(body.size() >= skip_outputs + states.size(), format("the body yields %zu values; expected at least %zu, for the states", body.size(), skip_outputs + states.size()));
+    require(body.size() >= skip_outputs + states.size(),
+            format("the body yields %zu values; expected at least %zu, for the states", body.size(),
+                   skip_outputs + states.size()));
     bool stable = true;
     std::vector<OwnedType> next, results;
     for (uint32_t i = 0; i < states.size(); ++i) {
       const OwnedType& out = body[skip_outputs + i];
       const std::string what = "state " + text_of(i) + " changes its type in the body";
-      next.push_back(join_types(c, states[i], out, what, [&](uint32_t axis) { return c.data_dependent(i, inside + axis); }));
+      next.push_back(join_types(c, states[i], out, what,
+                                [&](uint32_t axis) { return c.data_dependent(i, inside + axis); }));
       // A dim that is unknown inside is unknown outside, but not the same: the last iteration decides it.
-      results.push_back(join_types(c, initial[i], next[i], what, [&](uint32_t axis) { return c.data_dependent(i, axis); }));
+      results.push_back(
+          join_types(c, initial[i], next[i], what, [&](uint32_t axis) { return c.data_dependent(i, axis); }));
       // Unknown dims in the body's input accept any dim of its output.
       bool same = next[i].ranked() == states[i].ranked() && next[i].dims().size() == states[i].dims().size();
-      for (size_t k = 0; same && k < next[i].dims().size(); ++k) same = next[i].dims()[k] == states[i].dims()[k];
+      for (size_t k = 0; same && k < next[i].dims().size(); ++k)
+        same = next[i].dims()[k] == states[i].dims()[k];
       if (states[i].known()) stable = stable && same;
     }
     if (stable) return {std::move(results), body};
@@ -102,7 +119,8 @@ Stable stabilise(Infer& c, uint32_t region, const std::vector<OwnedType>& initia
   }
 }
 
-// ---- Loop -----------------------------------------------------------------------------------------------------------
+// ---- Loop
+// -----------------------------------------------------------------------------------------------------------
 
 /// The body hands its condition on, so it stays what it was.
 bool passes_condition(Infer& c, uint32_t region) {
@@ -134,19 +152,25 @@ std::optional<tn_dim> trip_count(Infer& c, uint32_t body) {
   const auto limit = c.elements(0);
   if (!limit || limit->size() != 1) return std::nullopt;
   const auto goes_on = c.region_elements(body, 0);
-  const bool always = (goes_on && goes_on->size() == 1 && c.number(goes_on->front()).value_or(0) != 0) || passes_condition(c, body);
+  const bool always = (goes_on && goes_on->size() == 1 && c.number(goes_on->front()).value_or(0) != 0) ||
+                      passes_condition(c, body);
   return always ? std::optional<tn_dim>(most(c, limit->front(), 0)) : std::nullopt;
 }
 
 void infer_loop(Infer& c) {
   const uint32_t body = region_named(c, "body");
   const uint32_t states = c.input_count() > 2 ? c.input_count() - 2 : 0;
-  require(region_inputs(c, body) == states + 2u, format("the body has %zu inputs; expected %u: the iteration, the condition and %u states", region_inputs(c, body), states + 2, states));
+  require(region_inputs(c, body) == states + 2u,
+          format("the body has %zu inputs; expected %u: the iteration, the condition and %u states",
+                 region_inputs(c, body), states + 2, states));
   std::vector<OwnedType> initial;
   for (uint32_t i = 0; i < states; ++i) initial.emplace_back(c.type(i + 2));
-  const std::vector<OwnedType> fixed{OwnedType(TN_KIND_TENSOR, TN_INT64, {}), OwnedType(TN_KIND_TENSOR, TN_BOOL, {})};
+  const std::vector<OwnedType> fixed{OwnedType(TN_KIND_TENSOR, TN_INT64, {}),
+                                     OwnedType(TN_KIND_TENSOR, TN_BOOL, {})};
   const Stable s = stabilise(c, body, initial, fixed, true, 1);
-  require(s.body.size() == c.output_count() + 1u, format("the body yields %zu values; expected %u: the condition and one for each result", s.body.size(), c.output_count() + 1));
+  require(s.body.size() == c.output_count() + 1u,
+          format("the body yields %zu values; expected %u: the condition and one for each result",
+                 s.body.size(), c.output_count() + 1));
   const auto trips = trip_count(c, body);
   for (uint32_t i = 0; i < states; ++i) set_if_known(c, i, trips == 0 ? initial[i] : s.results[i]);
   for (uint32_t i = states; i < c.output_count(); ++i) {
@@ -162,14 +186,18 @@ void infer_loop(Infer& c) {
   }
 }
 
-// ---- Scan -----------------------------------------------------------------------------------------------------------
+// ---- Scan
+// -----------------------------------------------------------------------------------------------------------
 
 void infer_scan(Infer& c) {
   const uint32_t body = region_named(c, "body");
   const int64_t scans = required_int(c.attrs(), "num_scan_inputs");
-  require(scans >= 1 && scans <= c.input_count(), format("attribute 'num_scan_inputs' is %lld; the node has %u operands", static_cast<long long>(scans), c.input_count()));
+  require(scans >= 1 && scans <= c.input_count(),
+          format("attribute 'num_scan_inputs' is %lld; the node has %u operands",
+                 static_cast<long long>(scans), c.input_count()));
   const auto sequences = static_cast<uint32_t>(scans), states = c.input_count() - sequences;
-  require(region_inputs(c, body) == c.input_count(), format("the body has %zu inputs; expected %u", region_inputs(c, body), c.input_count()));
+  require(region_inputs(c, body) == c.input_count(),
+          format("the body has %zu inputs; expected %u", region_inputs(c, body), c.input_count()));
   const Dims in_axes = list_attr(c, "scan_input_axes", sequences, 0, INT32_MIN);
   std::vector<OwnedType> initial, slices;
   for (uint32_t i = 0; i < states; ++i) initial.emplace_back(c.type(i));
@@ -177,9 +205,12 @@ void infer_scan(Infer& c) {
   for (uint32_t i = 0; i < sequences; ++i) {
     OwnedType t(c.type(states + i));
     if (t.ranked()) {
-      const auto axis = static_cast<ptrdiff_t>(Infer::axis(in_axes[i], c.rank(states + i), "attribute 'scan_input_axes': value"));
+      const auto axis = static_cast<ptrdiff_t>(
+          Infer::axis(in_axes[i], c.rank(states + i), "attribute 'scan_input_axes': value"));
       const tn_dim here = t.dims()[static_cast<size_t>(axis)];
-      require(!length || !c.differ(*length, here), "scanned operands differ in length: " + (length ? c.text(*length) : "") + " and " + c.text(here));
+      require(
+          !length || !c.differ(*length, here),
+          "scanned operands differ in length: " + (length ? c.text(*length) : "") + " and " + c.text(here));
       if (!length || here >= 0) length = here;
       t.dims().erase(t.dims().begin() + axis);
       t.fit_rank();
@@ -187,7 +218,8 @@ void infer_scan(Infer& c) {
     slices.push_back(std::move(t));
   }
   const Stable s = stabilise(c, body, initial, slices, false, 0);
-  require(s.body.size() == c.output_count(), format("the body yields %zu values; the node has %u results", s.body.size(), c.output_count()));
+  require(s.body.size() == c.output_count(),
+          format("the body yields %zu values; the node has %u results", s.body.size(), c.output_count()));
   for (uint32_t i = 0; i < states; ++i) set_if_known(c, i, s.results[i]);
   const Dims out_axes = list_attr(c, "scan_output_axes", c.output_count() - states, 0, INT32_MIN);
   for (uint32_t i = states; i < c.output_count(); ++i) {
@@ -195,16 +227,21 @@ void infer_scan(Infer& c) {
     if (!t.known()) continue;
     if (t.ranked()) {
       for (size_t k = 0; k < t.dims().size(); ++k)
-        if (t.dims()[k] < 0 && states > 0) t.dims()[k] = c.data_dependent(i, inside + static_cast<uint32_t>(k));
-      const int64_t axis = Infer::axis(out_axes[i - states], static_cast<int64_t>(t.dims().size()) + 1, "attribute 'scan_output_axes': value");
-      t.dims().insert(t.dims().begin() + static_cast<ptrdiff_t>(axis), length ? *length : c.data_dependent(i, static_cast<uint32_t>(axis)));
+        if (t.dims()[k] < 0 && states > 0)
+          t.dims()[k] = c.data_dependent(i, inside + static_cast<uint32_t>(k));
+      const int64_t axis = Infer::axis(out_axes[i - states], static_cast<int64_t>(t.dims().size()) + 1,
+                                       "attribute 'scan_output_axes': value");
+      t.dims().insert(t.dims().begin() + static_cast<ptrdiff_t>(axis),
+                      length ? *length : c.data_dependent(i, static_cast<uint32_t>(axis)));
       t.fit_rank();
     }
     c.set(i, t.view());
   }
 }
 void upgrade_scan(Editor& e, const Node& n) {
-  if (n.version() < 9) cannot_upgrade(n, "batches and sequence lengths were part of Scan then; export the model with opset 9 or newer");
+  if (n.version() < 9)
+    cannot_upgrade(
+        n, "batches and sequence lengths were part of Scan then; export the model with opset 9 or newer");
   upgrade_version_only(e, n);
 }
 

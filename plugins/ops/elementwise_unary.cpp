@@ -78,7 +78,9 @@ void infer_cast_like(Infer& c) { cast_to(c, c.dtype(1)); }
 void upgrade_cast(Editor& e, const Node& n) {
   const auto* to = n.attrs().find("to");
   if (to && to->kind == TN_ATTR_STRING) {  // opsets below 6 name the type
-    constexpr const char* names[] = {"UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL", "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
+    constexpr const char* names[] = {"UNDEFINED", "FLOAT",  "UINT8",     "INT8",      "UINT16",  "INT16",
+                                     "INT32",     "INT64",  "STRING",    "BOOL",      "FLOAT16", "DOUBLE",
+                                     "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128"};
     const std::string wanted = text(to->u.s);
     int64_t number = 0;
     for (size_t i = 1; i < std::size(names); ++i)
@@ -95,7 +97,8 @@ void infer_dropout(Infer& c) {
   same_shape(c, 1, 0, TN_BOOL);
 }
 void upgrade_dropout(Editor& e, const Node& n) {
-  // Before 12 the ratio was an attribute and nodes ran as in inference, whatever the ratio: it need not be kept.
+  // Before 12 the ratio was an attribute and nodes ran as in inference, whatever the ratio: it need not be
+  // kept.
   if (n.version() < 12) {
     drop_attr(e, n, "ratio");
     const Node after = e.graph().node(n.id());
@@ -107,7 +110,8 @@ void decompose_dropout(Editor& e, const Node& n) {
   Rewrite w(e, n);
   if (w.input(2) != TN_NONE) {
     const auto training = e.graph().constant(w.input(2));
-    if (!training || training->count() != 1 || training->int_at(0) != 0) decline("training_mode is not a constant false");
+    if (!training || training->count() != 1 || training->int_at(0) != 0)
+      decline("training_mode is not a constant false");
   }
   w.become(0, w.make("Identity", {w.input(0)}));
   if (w.used(1)) {
@@ -123,7 +127,8 @@ void infer_clip(Infer& c) {
   const auto bound = [&](uint32_t i, std::optional<tn_dim>& out) {
     if (!c.has_input(i)) return true;
     if (c.has_rank(i) && c.rank(i) > 0 && !(c.rank(i) == 1 && c.dims(i)[0] == 1))
-      fail(std::string("operand ") + (i == 1 ? "min" : "max") + " has shape " + c.text(c.dims(i)) + "; expected a scalar");
+      fail(std::string("operand ") + (i == 1 ? "min" : "max") + " has shape " + c.text(c.dims(i)) +
+           "; expected a scalar");
     const auto e = c.elements(i);
     if (!e || e->size() != 1) return false;
     out = e->front();
@@ -154,8 +159,9 @@ void upgrade_clip(Editor& e, const Node& n) {
 }  // namespace
 
 void add_elementwise_unary(Plugin& p) {
-  constexpr const char* plain[] = {"Sqrt", "Exp", "Log", "Erf", "Reciprocal", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan",
-                                   "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Floor", "Ceil", "Round", "BitwiseNot"};
+  constexpr const char* plain[] = {"Sqrt",  "Exp",   "Log",   "Erf",  "Reciprocal", "Sin",       "Cos",
+                                   "Tan",   "Asin",  "Acos",  "Atan", "Sinh",       "Cosh",      "Asinh",
+                                   "Acosh", "Atanh", "Floor", "Ceil", "Round",      "BitwiseNot"};
   for (const char* name : plain) {
     OpBuilder& op = define(p, name).flags(TN_OP_ELEMENTWISE).infer<infer_same>();
     if (std::string_view(name) == "Reciprocal") op.alias("rcp");
@@ -170,7 +176,11 @@ void add_elementwise_unary(Plugin& p) {
   define(p, "Cast").flags(TN_OP_ELEMENTWISE).infer<infer_cast>().upgrade<upgrade_cast>();
   define(p, "CastLike").flags(TN_OP_ELEMENTWISE).infer<infer_cast_like>().alias("cast_like");
   define(p, "Clip").flags(TN_OP_ELEMENTWISE).infer<infer_clip>().upgrade<upgrade_clip>();
-  define(p, "Dropout").flags(TN_OP_ELEMENTWISE).infer<infer_dropout>().upgrade<upgrade_dropout>().decompose<decompose_dropout>();
+  define(p, "Dropout")
+      .flags(TN_OP_ELEMENTWISE)
+      .infer<infer_dropout>()
+      .upgrade<upgrade_dropout>()
+      .decompose<decompose_dropout>();
 }
 
 }  // namespace tenon::ops

@@ -1,9 +1,10 @@
-// Tenon's own operators, domain "tenon": what rules put in the place of chains, each with the chain as its body.
+// Tenon's own operators, domain "tenon": what rules put in the place of chains, each with the chain as its
+// body.
 //
 // `activation` names an ONNX operator of one operand that is applied last ("": none). Its parameters are
 //   Clip: min, max   LeakyRelu, Elu, Swish: alpha   HardSigmoid: alpha, beta   Gelu: approximate
-// and stand in `alpha` and `beta`; in FusedGemm, where these are Gemm's own, in `activation_alpha`, `activation_beta`.
-// Without them the activation's defaults hold.
+// and stand in `alpha` and `beta`; in FusedGemm, where these are Gemm's own, in `activation_alpha`,
+// `activation_beta`. Without them the activation's defaults hold.
 #include <cmath>
 
 #include "conv.hpp"
@@ -14,10 +15,13 @@ namespace {
 
 constexpr Schema fused_rows[] = {
     {"FusedConv", 1, 1, 2, "X:T W:T B?:T R?:T", "Y:T", "T:@float",
-     "activation='' alpha:float approximate='none' auto_pad='NOTSET' beta:float dilations:ints group=1 kernel_shape:ints pads:ints strides:ints"},
+     "activation='' alpha:float approximate='none' auto_pad='NOTSET' beta:float dilations:ints group=1 "
+     "kernel_shape:ints pads:ints strides:ints"},
     {"FusedGemm", 1, 1, 2, "A:T B:T C?:T", "Y:T", "T:@number",
-     "activation='' activation_alpha:float activation_beta:float alpha=1.0 approximate='none' beta=1.0 transA=0 transB=0"},
-    {"FusedMatMul", 1, 1, 2, "A:T B:T C?:T", "Y:T", "T:@float", "activation='' alpha:float approximate='none' beta:float"},
+     "activation='' activation_alpha:float activation_beta:float alpha=1.0 approximate='none' beta=1.0 "
+     "transA=0 transB=0"},
+    {"FusedMatMul", 1, 1, 2, "A:T B:T C?:T", "Y:T", "T:@float",
+     "activation='' alpha:float approximate='none' beta:float"},
     {"SDPA", 1, 1, 3, "Q:T K:T V:T M?:T", "Z:T", "T:@float", "k_is_transposed=0 scale=1.0"},
     {"MatMulAddLayerNorm", 1, 1, 5, "A:T B:T C:T R?:T G:T H?:T", "Z:T U?:T", "T:@float", "epsilon=1e-05"},
     {"SkipLayerNorm", 1, 1, 3, "X:T S:T G:T B?:T", "Y:T U?:T", "T:@float", "epsilon=1e-05"}};
@@ -27,7 +31,8 @@ void check_activation(Infer& c) {
   if (name.empty()) return;
   for (const Schema& row : all_schemas())
     if (name == row.name) return;
-  fail("attribute 'activation' is '" + std::string(name) + "'; expected the name of an ONNX operator of one operand, or nothing");
+  fail("attribute 'activation' is '" + std::string(name) +
+       "'; expected the name of an ONNX operator of one operand, or nothing");
 }
 
 void infer_fused_conv(Infer& c) {
@@ -46,7 +51,8 @@ void infer_fused_matmul(Infer& c) {
 
 void infer_sdpa(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
-  if (!ranked(c, 0, "Q", 2) || !ranked(c, 1, "K", 2) || !ranked(c, 2, "V", 2)) return c.set_unranked(0, dtype);
+  if (!ranked(c, 0, "Q", 2) || !ranked(c, 1, "K", 2) || !ranked(c, 2, "V", 2))
+    return c.set_unranked(0, dtype);
   auto k = c.dims(1);
   if (c.attrs().get_int("k_is_transposed", 0) == 0) std::swap(k[k.size() - 1], k[k.size() - 2]);
   auto scores = matmul_dims(c, c.dims(0), k);
@@ -60,7 +66,8 @@ void infer_sdpa(Infer& c) {
 void check_row(Infer& c, uint32_t i, const char* name, tn_dim width) {
   if (!c.has_input(i) || !ranked(c, i, name, 1, 1)) return;
   const auto d = c.dims(i);
-  require(!c.differ(d[0], width), std::string("operand ") + name + " has shape " + c.text(d) + "; expected one number for each of the " + c.text(width) + " columns");
+  require(!c.differ(d[0], width), std::string("operand ") + name + " has shape " + c.text(d) +
+                                      "; expected one number for each of the " + c.text(width) + " columns");
 }
 void infer_matmul_add_norm(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
@@ -87,7 +94,8 @@ void infer_skip_norm(Infer& c) {
   check_row(c, 3, "B", x.back());
 }
 
-// ---- bodies ---------------------------------------------------------------------------------------------------------
+// ---- bodies
+// ---------------------------------------------------------------------------------------------------------
 
 struct Activation {
   std::string name, approximate;
@@ -95,7 +103,8 @@ struct Activation {
 };
 Activation activation_of(const Node& n, const char* alpha, const char* beta) {
   const Attributes a = n.attrs();
-  Activation r{std::string(a.get_string("activation", "")), std::string(a.get_string("approximate", "none")), {}, {}};
+  Activation r{
+      std::string(a.get_string("activation", "")), std::string(a.get_string("approximate", "none")), {}, {}};
   if (a.has(alpha)) r.alpha = a.get_float(alpha, 0);
   if (a.has(beta)) r.beta = a.get_float(beta, 0);
   return r;
@@ -103,20 +112,24 @@ Activation activation_of(const Node& n, const char* alpha, const char* beta) {
 tn_value activate(Rewrite& w, tn_value y, tn_value like, const Activation& act) {
   if (act.name.empty()) return y;
   if (act.name == "Clip") {
-    const tn_value low = act.alpha ? w.number_like(*act.alpha, like) : TN_NONE, high = act.beta ? w.number_like(*act.beta, like) : TN_NONE;
+    const tn_value low = act.alpha ? w.number_like(*act.alpha, like) : TN_NONE,
+                   high = act.beta ? w.number_like(*act.beta, like) : TN_NONE;
     return w.make("Clip", {y, low, high});
   }
   const Schema& row = schema_of(act.name);
   if (row.min_inputs != 1) decline("activation '" + act.name + "' takes more than one operand");
   const std::string_view attributes = row.attributes;
   std::vector<AttrValue> attrs;
-  if (act.alpha && attributes.find("alpha=") != std::string_view::npos) attrs.push_back(AttrValue::of("alpha", *act.alpha));
-  if (act.beta && attributes.find("beta=") != std::string_view::npos) attrs.push_back(AttrValue::of("beta", *act.beta));
+  if (act.alpha && attributes.find("alpha=") != std::string_view::npos)
+    attrs.push_back(AttrValue::of("alpha", *act.alpha));
+  if (act.beta && attributes.find("beta=") != std::string_view::npos)
+    attrs.push_back(AttrValue::of("beta", *act.beta));
   if (act.name == "Gelu") attrs.push_back(AttrValue::of("approximate", std::string_view(act.approximate)));
   return w.make(act.name, {y}, std::move(attrs));
 }
 
-/// The node's attributes but those of the activation, for the operator that does the work. Copied before any edit.
+/// The node's attributes but those of the activation, for the operator that does the work. Copied before any
+/// edit.
 struct OwnAttributes {
   std::deque<Dims> lists;
   std::deque<std::string> texts;
@@ -126,10 +139,15 @@ struct OwnAttributes {
     for (const char* name : names) {
       const tn_attr* found = a.find(name);
       if (!found) continue;
-      if (found->kind == TN_ATTR_INTS) values.push_back(AttrValue::of(name, Span<const int64_t>(lists.emplace_back(found->u.ints, found->u.ints + found->count))));
-      else if (found->kind == TN_ATTR_STRING) values.push_back(AttrValue::of(name, std::string_view(texts.emplace_back(text(found->u.s)))));
-      else if (found->kind == TN_ATTR_FLOAT) values.push_back(AttrValue::of(name, found->u.f));
-      else if (found->kind == TN_ATTR_INT) values.push_back(AttrValue::of(name, found->u.i));
+      if (found->kind == TN_ATTR_INTS)
+        values.push_back(AttrValue::of(
+            name, Span<const int64_t>(lists.emplace_back(found->u.ints, found->u.ints + found->count))));
+      else if (found->kind == TN_ATTR_STRING)
+        values.push_back(AttrValue::of(name, std::string_view(texts.emplace_back(text(found->u.s)))));
+      else if (found->kind == TN_ATTR_FLOAT)
+        values.push_back(AttrValue::of(name, found->u.f));
+      else if (found->kind == TN_ATTR_INT)
+        values.push_back(AttrValue::of(name, found->u.i));
     }
   }
 };
@@ -171,11 +189,13 @@ void decompose_sdpa(Editor& e, const Node& n) {
   tn_value score = w.make("MatMul", {w.input(0), k});
   if (scale != 1) score = w.make("Mul", {score, w.number_like(scale, w.input(0))});
   if (w.input(3) != TN_NONE) score = w.make("Add", {score, w.input(3)});
-  w.become(0, w.make("MatMul", {w.make("Softmax", {score}, {AttrValue::of("axis", int64_t{-1})}), w.input(2)}));
+  w.become(0,
+           w.make("MatMul", {w.make("Softmax", {score}, {AttrValue::of("axis", int64_t{-1})}), w.input(2)}));
 }
 void normalise_sum(Rewrite& w, tn_value sum, tn_value scale, tn_value bias, double epsilon) {
   w.become(1, sum);
-  w.become(0, w.make("LayerNormalization", {sum, scale, bias}, {AttrValue::of("axis", int64_t{-1}), AttrValue::of("epsilon", epsilon)}));
+  w.become(0, w.make("LayerNormalization", {sum, scale, bias},
+                     {AttrValue::of("axis", int64_t{-1}), AttrValue::of("epsilon", epsilon)}));
 }
 void decompose_matmul_add_norm(Editor& e, const Node& n) {
   const double epsilon = n.attrs().get_float("epsilon", 1e-5f);
@@ -199,12 +219,27 @@ OpBuilder& define_fused(Plugin& p, const char* name, const char* doc) {
 }  // namespace
 
 void add_fused(Plugin& p) {
-  define_fused(p, "FusedConv", "Conv, then R added, then the activation.").infer<infer_fused_conv>().decompose<decompose_fused_conv>();
-  define_fused(p, "FusedGemm", "Gemm, then the activation.").infer<infer_fused_gemm>().decompose<decompose_fused_gemm>();
-  define_fused(p, "FusedMatMul", "MatMul, then C added, which has one number a column or one at all, then the activation.").infer<infer_fused_matmul>().decompose<decompose_fused_matmul>();
-  define_fused(p, "SDPA", "softmax(Q K^T * scale + M) V. K is [.., keys, size], with k_is_transposed [.., size, keys].").infer<infer_sdpa>().decompose<decompose_sdpa>();
-  define_fused(p, "MatMulAddLayerNorm", "U = A B + C + R; Z = LayerNormalization(U, G, H) over the last axis.").infer<infer_matmul_add_norm>().decompose<decompose_matmul_add_norm>();
-  define_fused(p, "SkipLayerNorm", "U = X + S; Y = LayerNormalization(U, G, B) over the last axis.").infer<infer_skip_norm>().decompose<decompose_skip_norm>();
+  define_fused(p, "FusedConv", "Conv, then R added, then the activation.")
+      .infer<infer_fused_conv>()
+      .decompose<decompose_fused_conv>();
+  define_fused(p, "FusedGemm", "Gemm, then the activation.")
+      .infer<infer_fused_gemm>()
+      .decompose<decompose_fused_gemm>();
+  define_fused(p, "FusedMatMul",
+               "MatMul, then C added, which has one number a column or one at all, then the activation.")
+      .infer<infer_fused_matmul>()
+      .decompose<decompose_fused_matmul>();
+  define_fused(p, "SDPA",
+               "softmax(Q K^T * scale + M) V. K is [.., keys, size], with k_is_transposed [.., size, keys].")
+      .infer<infer_sdpa>()
+      .decompose<decompose_sdpa>();
+  define_fused(p, "MatMulAddLayerNorm",
+               "U = A B + C + R; Z = LayerNormalization(U, G, H) over the last axis.")
+      .infer<infer_matmul_add_norm>()
+      .decompose<decompose_matmul_add_norm>();
+  define_fused(p, "SkipLayerNorm", "U = X + S; Y = LayerNormalization(U, G, B) over the last axis.")
+      .infer<infer_skip_norm>()
+      .decompose<decompose_skip_norm>();
 }
 
 }  // namespace tenon::ops

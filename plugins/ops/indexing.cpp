@@ -27,7 +27,8 @@ void infer_gather(Infer& c) {
       if (!i) return;
       if (*i < 0) *i += length;
       if (*i < 0 || *i >= length) return;  // the kernel reports it, if the node ever runs
-      for (int64_t k = 0; k < inner; ++k) e.push_back(from->at[static_cast<size_t>((o * length + *i) * inner + k)]);
+      for (int64_t k = 0; k < inner; ++k)
+        e.push_back(from->at[static_cast<size_t>((o * length + *i) * inner + k)]);
     }
   set_known(c, 0, e);
 }
@@ -46,12 +47,17 @@ void infer_gather_nd(Infer& c) {
   if (!ranked(c, 0, "data", 1) || !ranked(c, 1, "indices", 1)) return c.set_unranked(0, dtype);
   const auto data = c.dims(0), indices = c.dims(1);
   const int64_t batch = c.attrs().get_int("batch_dims", 0);
-  require(batch >= 0 && batch < c.rank(0) && batch < c.rank(1), "attribute 'batch_dims' is " + text_of(batch) + "; expected less than both ranks, of " + c.text(data) + " and " + c.text(indices));
+  require(batch >= 0 && batch < c.rank(0) && batch < c.rank(1),
+          "attribute 'batch_dims' is " + text_of(batch) + "; expected less than both ranks, of " +
+              c.text(data) + " and " + c.text(indices));
   for (size_t i = 0; i < static_cast<size_t>(batch); ++i)
-    require(!c.differ(data[i], indices[i]), "batch dimensions differ: " + c.text(data) + " against " + c.text(indices));
+    require(!c.differ(data[i], indices[i]),
+            "batch dimensions differ: " + c.text(data) + " against " + c.text(indices));
   const auto width = c.number(indices.back());
   if (!width) return c.set_unranked(0, dtype);
-  require(*width >= 1 && *width <= c.rank(0) - batch, "indices have " + text_of(*width) + " numbers a place; data of shape " + c.text(data) + " has " + text_of(c.rank(0) - batch) + " axes to index");
+  require(*width >= 1 && *width <= c.rank(0) - batch,
+          "indices have " + text_of(*width) + " numbers a place; data of shape " + c.text(data) + " has " +
+              text_of(c.rank(0) - batch) + " axes to index");
   std::vector<tn_dim> out(indices.begin(), indices.end() - 1);
   out.insert(out.end(), data.begin() + static_cast<ptrdiff_t>(batch + *width), data.end());
   c.set(0, dtype, out);
@@ -89,7 +95,8 @@ void infer_scatter_elements(Infer& c) {
   const auto indices = c.dims(1), updates = c.dims(2);
   bool same = indices.size() == updates.size();
   for (size_t i = 0; same && i < indices.size(); ++i) same = !c.differ(indices[i], updates[i]);
-  require(same, "operands indices and updates have shapes " + c.text(indices) + " and " + c.text(updates) + "; expected equal ones");
+  require(same, "operands indices and updates have shapes " + c.text(indices) + " and " + c.text(updates) +
+                    "; expected equal ones");
 }
 
 void infer_scatter_nd(Infer& c) {
@@ -99,7 +106,8 @@ void infer_scatter_nd(Infer& c) {
   const auto data = c.dims(0), indices = c.dims(1);
   const auto width = c.number(indices.back());
   if (!width) return;
-  require(*width <= c.rank(0), "indices have " + text_of(*width) + " numbers a place; data of shape " + c.text(data) + " has " + text_of(c.rank(0)) + " axes");
+  require(*width <= c.rank(0), "indices have " + text_of(*width) + " numbers a place; data of shape " +
+                                   c.text(data) + " has " + text_of(c.rank(0)) + " axes");
   if (!c.has_rank(2)) return;
   std::vector<tn_dim> wanted(indices.begin(), indices.end() - 1);
   wanted.insert(wanted.end(), data.begin() + static_cast<ptrdiff_t>(*width), data.end());
@@ -122,16 +130,19 @@ void infer_one_hot(Infer& c) {
   const tn_dtype dtype = c.dtype(2);
   if (c.has_rank(2)) {
     const auto values = c.dims(2);
-    require(values.size() == 1 && !c.differ(values[0], 2), "operand values has shape " + c.text(values) + "; expected [2], the off and the on value");
+    require(values.size() == 1 && !c.differ(values[0], 2),
+            "operand values has shape " + c.text(values) + "; expected [2], the off and the on value");
   }
   if (!c.has_rank(0)) return c.set_unranked(0, dtype);
   auto out = c.dims(0);
-  const auto axis = static_cast<size_t>(Infer::axis(c.attrs().get_int("axis", -1), static_cast<int64_t>(out.size()) + 1));
+  const auto axis =
+      static_cast<size_t>(Infer::axis(c.attrs().get_int("axis", -1), static_cast<int64_t>(out.size()) + 1));
   tn_dim depth = 0;
   const auto e = whole_elements(c, 1);
   if (e && e->size() == 1) {
     depth = e->front();
-    if (const auto v = c.number(depth)) require(*v >= 0, "operand depth is " + text_of(*v) + "; expected 0 or more");
+    if (const auto v = c.number(depth))
+      require(*v >= 0, "operand depth is " + text_of(*v) + "; expected 0 or more");
   } else if (const auto v = scalar_value(c, 1)) {
     require(*v >= 0 && *v < 9e18, "operand depth is no number of classes");
     depth = static_cast<tn_dim>(*v);  // as the runtime rounds a float depth

@@ -36,13 +36,17 @@ void infer_concat(Infer& c) {
       out = d;
       continue;
     }
-    require(d.size() == out.size(), "operand " + text_of(i) + " has shape " + c.text(d) + "; those before have rank " + text_of(static_cast<int64_t>(out.size())));
+    require(d.size() == out.size(), "operand " + text_of(i) + " has shape " + c.text(d) +
+                                        "; those before have rank " +
+                                        text_of(static_cast<int64_t>(out.size())));
     for (size_t a = 0; a < d.size(); ++a) {
       if (a == axis) {
         out[a] = c.add(out[a], d[a]);
         continue;
       }
-      require(!c.differ(out[a], d[a]), "operand " + text_of(i) + " has shape " + c.text(d) + ", which differs from " + c.text(out) + " off axis " + text_of(static_cast<int64_t>(axis)));
+      require(!c.differ(out[a], d[a]), "operand " + text_of(i) + " has shape " + c.text(d) +
+                                           ", which differs from " + c.text(out) + " off axis " +
+                                           text_of(static_cast<int64_t>(axis)));
       if (out[a] < 0 && d[a] >= 0) out[a] = d[a];  // equal, and known here
     }
   }
@@ -54,7 +58,8 @@ void upgrade_concat(Editor& e, const Node& n) {
   upgrade_version_only(e, e.graph().node(n.id()));
 }
 
-// ---- Split ----------------------------------------------------------------------------------------------------------
+// ---- Split
+// ----------------------------------------------------------------------------------------------------------
 
 /// Sizes of the parts; unset where they depend on data.
 std::optional<std::vector<tn_dim>> part_sizes(Infer& c, tn_dim length) {
@@ -62,19 +67,26 @@ std::optional<std::vector<tn_dim>> part_sizes(Infer& c, tn_dim length) {
   if (c.has_input(1)) {
     const auto sizes = c.elements(1);
     if (!sizes) return std::nullopt;
-    require(sizes->size() == parts, format("operand split has %zu numbers; the node has %u results", sizes->size(), parts));
+    require(sizes->size() == parts,
+            format("operand split has %zu numbers; the node has %u results", sizes->size(), parts));
     tn_dim sum = 0;
     for (tn_dim s : *sizes) {
-      if (const auto v = c.number(s)) require(*v >= 0, "operand split holds " + text_of(*v) + "; expected 0 or more");
+      if (const auto v = c.number(s))
+        require(*v >= 0, "operand split holds " + text_of(*v) + "; expected 0 or more");
       sum = c.add(sum, s);
     }
-    require(!c.differ(sum, length), "operand split sums to " + c.text(sum) + "; the axis has " + c.text(length));
+    require(!c.differ(sum, length),
+            "operand split sums to " + c.text(sum) + "; the axis has " + c.text(length));
     return sizes;
   }
   const int64_t wanted = c.attrs().get_int("num_outputs", parts);
-  require(wanted == static_cast<int64_t>(parts) && parts > 0, "attribute 'num_outputs' is " + text_of(wanted) + format("; the node has %u results", parts));
-  const tn_dim chunk = c.ceildiv(length, parts), last = c.sub(length, c.mul(chunk, static_cast<tn_dim>(parts) - 1));
-  if (const auto v = c.number(last)) require(*v >= 0, "an axis of " + c.text(length) + format(" cannot be split into %u parts of equal size but the last", parts));
+  require(wanted == static_cast<int64_t>(parts) && parts > 0,
+          "attribute 'num_outputs' is " + text_of(wanted) + format("; the node has %u results", parts));
+  const tn_dim chunk = c.ceildiv(length, parts),
+               last = c.sub(length, c.mul(chunk, static_cast<tn_dim>(parts) - 1));
+  if (const auto v = c.number(last))
+    require(*v >= 0, "an axis of " + c.text(length) +
+                         format(" cannot be split into %u parts of equal size but the last", parts));
   std::vector<tn_dim> r(parts, chunk);
   r.back() = parts == 1 ? length : last;
   return r;
@@ -112,24 +124,28 @@ void infer_split(Infer& c) {
   }
 }
 
-/// Sizes were an attribute (or, in opset 1, an operand) before 13; equal parts are said by num_outputs since 18.
+/// Sizes were an attribute (or, in opset 1, an operand) before 13; equal parts are said by num_outputs
+/// since 18.
 void upgrade_split(Editor& e, const Node& n) {
   const auto sizes = n.attrs().get_ints("split").copy();
   const bool had = n.attrs().has("split");
   Rewrite w(e, n);
   if (had) e.remove_attr(w.id(), "split");
-  if (had && !sizes.empty()) e.set_input(w.id(), 1, w.ints(sizes));
+  if (had && !sizes.empty())
+    e.set_input(w.id(), 1, w.ints(sizes));
   else if (w.input(1) == TN_NONE && !e.graph().node(w.id()).attrs().has("num_outputs"))
     e.set_attr(w.id(), AttrValue::of("num_outputs", static_cast<int64_t>(w.output_count())));
   w.finish();
 }
 
-// ---- Pad ------------------------------------------------------------------------------------------------------------
+// ---- Pad
+// ------------------------------------------------------------------------------------------------------------
 
 void infer_pad(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
   const auto mode = c.attrs().get_string("mode", "constant");
-  require(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap", "attribute 'mode' is '" + std::string(mode) + "'; expected constant, reflect, edge or wrap");
+  require(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
+          "attribute 'mode' is '" + std::string(mode) + "'; expected constant, reflect, edge or wrap");
   if (!c.has_rank(0)) return c.set_unranked(0, dtype);
   auto dims = c.dims(0);
   const auto pads = c.elements(1);
@@ -141,7 +157,10 @@ void infer_pad(Infer& c) {
   } else {
     for (int64_t i = 0; i < c.rank(0); ++i) axes.push_back(i);
   }
-  if (pads) require(pads->size() == 2 * axes.size(), format("operand pads has %zu numbers; expected %zu, begin and end of %zu axes", pads->size(), 2 * axes.size(), axes.size()));
+  if (pads)
+    require(pads->size() == 2 * axes.size(),
+            format("operand pads has %zu numbers; expected %zu, begin and end of %zu axes", pads->size(),
+                   2 * axes.size(), axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     tn_dim& d = dims[static_cast<size_t>(axes[i])];
     const tn_dim before = d;
@@ -151,11 +170,18 @@ void infer_pad(Infer& c) {
     }
     const tn_dim begin = (*pads)[i], end = (*pads)[i + axes.size()];
     d = c.add(d, c.add(begin, end));
-    if (const auto v = c.number(d)) require(*v >= 0, "axis " + text_of(axes[i]) + " of " + c.text(c.dims(0)) + " is cut to " + text_of(*v) + " by pads of " + c.text(begin) + " and " + c.text(end));
+    if (const auto v = c.number(d))
+      require(*v >= 0, "axis " + text_of(axes[i]) + " of " + c.text(c.dims(0)) + " is cut to " + text_of(*v) +
+                           " by pads of " + c.text(begin) + " and " + c.text(end));
     const auto size = c.number(before), b = c.number(begin), e = c.number(end);
     if (!size || !b || !e) continue;
-    if (mode == "reflect") require((*b < *size && *e < *size) || (*b <= 0 && *e <= 0), "reflect needs pads smaller than the axis of " + text_of(*size) + "; found " + text_of(*b) + " and " + text_of(*e));
-    else if (mode != "constant") require(*size > 0 || (*b <= 0 && *e <= 0), "an empty axis cannot be padded by mode " + std::string(mode));
+    if (mode == "reflect")
+      require((*b < *size && *e < *size) || (*b <= 0 && *e <= 0),
+              "reflect needs pads smaller than the axis of " + text_of(*size) + "; found " + text_of(*b) +
+                  " and " + text_of(*e));
+    else if (mode != "constant")
+      require(*size > 0 || (*b <= 0 && *e <= 0),
+              "an empty axis cannot be padded by mode " + std::string(mode));
   }
   c.set(0, dtype, dims);
 }

@@ -30,14 +30,17 @@ void infer_gemm_like(Infer& c, uint32_t a_index, uint32_t b_index, uint32_t c_in
   if (!ranked(c, a_index, "A", 2, 2) || !ranked(c, b_index, "B", 2, 2)) return c.set_unranked(0, dtype);
   const bool ta = c.attrs().get_int("transA", 0) != 0, tb = c.attrs().get_int("transB", 0) != 0;
   const auto a = c.dims(a_index), b = c.dims(b_index);
-  const std::string shapes = c.text(a) + (ta ? " transposed" : "") + " times " + c.text(b) + (tb ? " transposed" : "");
+  const std::string shapes =
+      c.text(a) + (ta ? " transposed" : "") + " times " + c.text(b) + (tb ? " transposed" : "");
   require(!c.differ(a[ta ? 0 : 1], b[tb ? 1 : 0]), "inner dimensions differ: " + shapes);
   const tn_dim out[] = {a[ta ? 1 : 0], b[tb ? 0 : 1]};
   if (c.has_input(c_index) && c.has_rank(c_index)) {
     const auto bias = c.dims(c_index);
     bool good = bias.size() <= 2;
-    for (size_t i = 0; good && i < bias.size(); ++i) good = bias[bias.size() - 1 - i] == 1 || !c.differ(bias[bias.size() - 1 - i], out[1 - i]);
-    require(good, "operand C has shape " + c.text(bias) + ", which does not broadcast to the result " + c.text(Span<const tn_dim>(out, 2)));
+    for (size_t i = 0; good && i < bias.size(); ++i)
+      good = bias[bias.size() - 1 - i] == 1 || !c.differ(bias[bias.size() - 1 - i], out[1 - i]);
+    require(good, "operand C has shape " + c.text(bias) + ", which does not broadcast to the result " +
+                      c.text(Span<const tn_dim>(out, 2)));
   }
   c.set(0, dtype, Span<const tn_dim>(out, 2));
 }
@@ -65,13 +68,16 @@ void decompose_gemm(Editor& e, const Node& n) {
   const double alpha = a.get_float("alpha", 1), beta = a.get_float("beta", 1);
   Rewrite w(e, n);
   const auto turned = [&](tn_value v, bool yes) { return yes ? w.make("Transpose", {v}) : v; };
-  const auto scaled = [&](tn_value v, double by) { return by == 1 ? v : w.make("Mul", {v, w.number_like(by, v)}); };
+  const auto scaled = [&](tn_value v, double by) {
+    return by == 1 ? v : w.make("Mul", {v, w.number_like(by, v)});
+  };
   tn_value y = scaled(w.make("MatMul", {turned(w.input(0), ta), turned(w.input(1), tb)}), alpha);
   if (w.input(2) != TN_NONE) y = w.make("Add", {y, scaled(w.input(2), beta)});
   w.become(0, y);
 }
 
-// ---- Einsum ---------------------------------------------------------------------------------------------------------
+// ---- Einsum
+// ---------------------------------------------------------------------------------------------------------
 
 constexpr char dots = '.';  // one character for "..."
 
@@ -82,13 +88,15 @@ std::string compact(std::string_view equation) {
     const char ch = equation[i];
     if (ch == ' ') continue;
     if (ch == '.') {
-      require(equation.substr(i, 3) == "...", "attribute 'equation' is '" + std::string(equation) + "': a dot outside '...'");
+      require(equation.substr(i, 3) == "...",
+              "attribute 'equation' is '" + std::string(equation) + "': a dot outside '...'");
       i += 2;
       r += dots;
       continue;
     }
     const bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
-    require(letter || ch == ',' || ch == '-' || ch == '>', "attribute 'equation' is '" + std::string(equation) + "': unexpected character '" + ch + "'");
+    require(letter || ch == ',' || ch == '-' || ch == '>',
+            "attribute 'equation' is '" + std::string(equation) + "': unexpected character '" + ch + "'");
     r += ch;
   }
   return r;
@@ -100,13 +108,18 @@ void infer_einsum(Infer& c) {
   const std::string equation = compact(shown);
   const size_t arrow = equation.find("->");
   const std::string left = equation.substr(0, arrow);
-  require(left.find_first_of("->") == std::string::npos, "attribute 'equation' is '" + shown + "': more than one arrow");
+  require(left.find_first_of("->") == std::string::npos,
+          "attribute 'equation' is '" + shown + "': more than one arrow");
   std::vector<std::string> terms(1);
   for (char ch : left) {
-    if (ch == ',') terms.emplace_back();
-    else terms.back() += ch;
+    if (ch == ',')
+      terms.emplace_back();
+    else
+      terms.back() += ch;
   }
-  require(terms.size() == c.input_count(), format("attribute 'equation' is '%s', of %zu operands; the node has %u", shown.c_str(), terms.size(), c.input_count()));
+  require(terms.size() == c.input_count(),
+          format("attribute 'equation' is '%s', of %zu operands; the node has %u", shown.c_str(),
+                 terms.size(), c.input_count()));
   std::map<char, tn_dim> size;
   std::map<char, int> seen;
   std::vector<tn_dim> shared;  // of the ellipsis
@@ -120,7 +133,9 @@ void infer_einsum(Infer& c) {
     const auto dims = c.dims(i);
     const auto ellipses = std::count(terms[i].begin(), terms[i].end(), dots);
     const size_t letters = terms[i].size() - static_cast<size_t>(ellipses);
-    require(ellipses <= 1 && (ellipses ? dims.size() >= letters : dims.size() == letters), "operand " + text_of(i) + " has shape " + c.text(dims) + "; the equation says '" + terms[i] + "'");
+    require(
+        ellipses <= 1 && (ellipses ? dims.size() >= letters : dims.size() == letters),
+        "operand " + text_of(i) + " has shape " + c.text(dims) + "; the equation says '" + terms[i] + "'");
     size_t at = 0;
     for (char ch : terms[i]) {
       if (ch == dots) {
@@ -150,7 +165,8 @@ void infer_einsum(Infer& c) {
       continue;
     }
     const auto found = size.find(ch);
-    require(found != size.end(), "attribute 'equation' is '" + shown + "': '" + ch + "' of the result is in no operand");
+    require(found != size.end(),
+            "attribute 'equation' is '" + shown + "': '" + ch + "' of the result is in no operand");
     out.push_back(found->second);
   }
   c.set(0, dtype, out);
@@ -160,7 +176,13 @@ void infer_einsum(Infer& c) {
 
 void add_matmul(Plugin& p) {
   define(p, "MatMul").infer<infer_matmul>().alias("batch_matmul");
-  define(p, "Gemm").infer<infer_gemm>().upgrade<upgrade_gemm>().decompose<decompose_gemm>().alias("linear").alias("dense").alias("fully_connected");
+  define(p, "Gemm")
+      .infer<infer_gemm>()
+      .upgrade<upgrade_gemm>()
+      .decompose<decompose_gemm>()
+      .alias("linear")
+      .alias("dense")
+      .alias("fully_connected");
   define(p, "MatMulInteger").infer<infer_matmul_integer>();
   define(p, "Einsum").infer<infer_einsum>();
 }

@@ -9,7 +9,8 @@ class OwnedType {
   OwnedType() = default;
   explicit OwnedType(const tn_type& t) : type_(t), dims_(dims_of(t).copy()) {}
   OwnedType(tn_type_kind kind, tn_dtype dtype, std::vector<tn_dim> dims)
-      : type_{static_cast<uint32_t>(kind), dtype, static_cast<int32_t>(dims.size()), 0, nullptr}, dims_(std::move(dims)) {}
+      : type_{static_cast<uint32_t>(kind), dtype, static_cast<int32_t>(dims.size()), 0, nullptr},
+        dims_(std::move(dims)) {}
   /// Valid until this dies or changes.
   tn_type view() const {
     tn_type t = type_;
@@ -35,16 +36,26 @@ class OwnedType {
   std::vector<tn_dim> dims_;
 };
 
-/// What values of either type have in common. `unknown(axis)` gives the dim where they differ. Failure when kinds or
-/// element types differ; `what` begins its message.
+/// What values of either type have in common. `unknown(axis)` gives the dim where they differ. Failure when
+/// kinds or element types differ; `what` begins its message.
 template <class F>
 OwnedType join_types(Infer& c, const OwnedType& a, const OwnedType& b, const std::string& what, F unknown) {
   if (!a.known()) return b;
   if (!b.known()) return a;
-  const auto plain = [](uint32_t kind) { return kind == TN_KIND_OPTIONAL ? TN_KIND_TENSOR : kind == TN_KIND_OPTIONAL_SEQUENCE ? TN_KIND_SEQUENCE : static_cast<tn_type_kind>(kind); };
-  const auto name = [](uint32_t kind) { constexpr const char* names[] = {"nothing", "a tensor", "a sequence", "an optional tensor", "an optional sequence"}; return kind < 5 ? names[kind] : "of an unknown kind"; };
-  require(plain(a.kind()) == plain(b.kind()), what + ": one is " + name(a.kind()) + ", the other " + name(b.kind()));
-  require(a.dtype() == b.dtype() || a.dtype() == TN_DTYPE_NONE || b.dtype() == TN_DTYPE_NONE, what + ": found " + dtype_name(a.dtype()) + " and " + dtype_name(b.dtype()));
+  const auto plain = [](uint32_t kind) {
+    return kind == TN_KIND_OPTIONAL            ? TN_KIND_TENSOR
+           : kind == TN_KIND_OPTIONAL_SEQUENCE ? TN_KIND_SEQUENCE
+                                               : static_cast<tn_type_kind>(kind);
+  };
+  const auto name = [](uint32_t kind) {
+    constexpr const char* names[] = {"nothing", "a tensor", "a sequence", "an optional tensor",
+                                     "an optional sequence"};
+    return kind < 5 ? names[kind] : "of an unknown kind";
+  };
+  require(plain(a.kind()) == plain(b.kind()),
+          what + ": one is " + name(a.kind()) + ", the other " + name(b.kind()));
+  require(a.dtype() == b.dtype() || a.dtype() == TN_DTYPE_NONE || b.dtype() == TN_DTYPE_NONE,
+          what + ": found " + dtype_name(a.dtype()) + " and " + dtype_name(b.dtype()));
   OwnedType r = a.dtype() == TN_DTYPE_NONE ? b : a;
   r.set_kind(static_cast<tn_type_kind>(std::max(a.kind(), b.kind())));  // optional where either is
   if (!a.ranked() || !b.ranked() || a.dims().size() != b.dims().size()) {
@@ -56,6 +67,8 @@ OwnedType join_types(Infer& c, const OwnedType& a, const OwnedType& b, const std
   return r;
 }
 
-inline bool same_dims(const OwnedType& a, const OwnedType& b) { return a.ranked() == b.ranked() && a.dims() == b.dims(); }
+inline bool same_dims(const OwnedType& a, const OwnedType& b) {
+  return a.ranked() == b.ranked() && a.dims() == b.dims();
+}
 
 }  // namespace tenon::ops

@@ -33,7 +33,8 @@ void upgrade_lp_pool(Editor& e, const Node& n) {
   const auto* p = n.attrs().find("p");
   if (p && p->kind == TN_ATTR_FLOAT) {
     const auto whole = static_cast<int64_t>(p->u.f);
-    if (static_cast<double>(whole) != p->u.f) cannot_upgrade(n, format("attribute 'p' is %g; only whole numbers can be said today", p->u.f));
+    if (static_cast<double>(whole) != p->u.f)
+      cannot_upgrade(n, format("attribute 'p' is %g; only whole numbers can be said today", p->u.f));
     e.set_attr(n.id(), AttrValue::of("p", whole));
   }
   upgrade_version_only(e, e.graph().node(n.id()));
@@ -57,9 +58,16 @@ void add_pool(Plugin& p) {
   define(p, "MaxPool").infer<infer_pool>().alias("max_pool").alias("maxpool2d");
   define(p, "AveragePool").infer<infer_pool>().alias("average_pool").alias("avgpool").alias("avg_pool");
   define(p, "LpPool").infer<infer_pool>().upgrade<upgrade_lp_pool>();
-  define(p, "GlobalAveragePool").infer<infer_global_pool>().decompose<decompose_global<&mean_name>>().alias("global_average_pool").alias("gap");
+  define(p, "GlobalAveragePool")
+      .infer<infer_global_pool>()
+      .decompose<decompose_global<&mean_name>>()
+      .alias("global_average_pool")
+      .alias("gap");
   define(p, "GlobalLpPool").infer<infer_global_pool>().upgrade<upgrade_lp_pool>();
-  define(p, "GlobalMaxPool").infer<infer_global_pool>().decompose<decompose_global<&max_name>>().alias("global_max_pool");
+  define(p, "GlobalMaxPool")
+      .infer<infer_global_pool>()
+      .decompose<decompose_global<&max_name>>()
+      .alias("global_max_pool");
 }
 
 }  // namespace tenon::ops

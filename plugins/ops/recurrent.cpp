@@ -1,4 +1,5 @@
-// LSTM, GRU, RNN. X is [sequence, batch, input] (layout 1: [batch, sequence, input]), W [directions, gates*hidden, input].
+// LSTM, GRU, RNN. X is [sequence, batch, input] (layout 1: [batch, sequence, input]), W [directions,
+// gates*hidden, input].
 #include "common.hpp"
 
 namespace tenon::ops {
@@ -9,9 +10,12 @@ void infer_recurrent(Infer& c, int64_t gates) {
   const int64_t layout = c.attrs().get_int("layout", 0);
   require(layout == 0 || layout == 1, "attribute 'layout' is " + text_of(layout) + "; expected 0 or 1");
   const auto direction = c.attrs().get_string("direction", "forward");
-  require(direction == "forward" || direction == "reverse" || direction == "bidirectional", "attribute 'direction' is '" + std::string(direction) + "'; expected forward, reverse or bidirectional");
+  require(direction == "forward" || direction == "reverse" || direction == "bidirectional",
+          "attribute 'direction' is '" + std::string(direction) +
+              "'; expected forward, reverse or bidirectional");
   const tn_dim directions = direction == "bidirectional" ? 2 : 1;
-  const bool has_x = ranked(c, 0, "X", 3, 3), has_w = ranked(c, 1, "W", 3, 3), has_r = ranked(c, 2, "R", 3, 3);
+  const bool has_x = ranked(c, 0, "X", 3, 3), has_w = ranked(c, 1, "W", 3, 3),
+             has_r = ranked(c, 2, "R", 3, 3);
   tn_dim hidden = -1;
   bool hidden_known = false;
   if (c.attrs().has("hidden_size")) {
@@ -31,16 +35,19 @@ void infer_recurrent(Infer& c, int64_t gates) {
   const auto expect = [&](uint32_t i, const char* name, std::vector<tn_dim> wanted) {
     const auto found = c.dims(i);
     for (size_t k = 0; k < wanted.size(); ++k)
-      require(!c.differ(found[k], wanted[k]), std::string("operand ") + name + " has shape " + c.text(found) + "; expected " + c.text(wanted));
+      require(!c.differ(found[k], wanted[k]), std::string("operand ") + name + " has shape " + c.text(found) +
+                                                  "; expected " + c.text(wanted));
   };
   const tn_dim rows = c.mul(hidden, gates);
   if (has_w) expect(1, "W", {directions, rows, x[2]});
   if (has_r) expect(2, "R", {directions, rows, hidden});
   if (c.has_input(3) && ranked(c, 3, "B", 2, 2)) expect(3, "B", {directions, c.mul(rows, 2)});
   if (c.has_input(4) && ranked(c, 4, "sequence_lens", 1, 1)) expect(4, "sequence_lens", {batch});
-  const std::vector<tn_dim> last = layout == 0 ? std::vector<tn_dim>{directions, batch, hidden} : std::vector<tn_dim>{batch, directions, hidden};
+  const std::vector<tn_dim> last = layout == 0 ? std::vector<tn_dim>{directions, batch, hidden}
+                                               : std::vector<tn_dim>{batch, directions, hidden};
   if (c.has_input(5) && ranked(c, 5, "initial_h", 3, 3)) expect(5, "initial_h", last);
-  const std::vector<tn_dim> all = layout == 0 ? std::vector<tn_dim>{length, directions, batch, hidden} : std::vector<tn_dim>{batch, length, directions, hidden};
+  const std::vector<tn_dim> all = layout == 0 ? std::vector<tn_dim>{length, directions, batch, hidden}
+                                              : std::vector<tn_dim>{batch, length, directions, hidden};
   c.set(0, dtype, all);
   c.set(1, dtype, last);
   c.set(2, dtype, last);

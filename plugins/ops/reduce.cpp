@@ -21,7 +21,8 @@ std::optional<std::vector<bool>> reduced_axes(Infer& c, size_t rank) {
     if (c.attrs().get_int("noop_with_empty_axes", 0) == 0) r.assign(rank, true);
     return r;
   }
-  for (int64_t a : axes) r[static_cast<size_t>(Infer::axis(a, static_cast<int64_t>(rank), "axes: value"))] = true;
+  for (int64_t a : axes)
+    r[static_cast<size_t>(Infer::axis(a, static_cast<int64_t>(rank), "axes: value"))] = true;
   return r;
 }
 
@@ -64,8 +65,10 @@ void infer_reduce(Infer& c, Step step, std::optional<tn_dim> start) {
   const bool keep = c.attrs().get_int("keepdims", 1) != 0;
   std::vector<tn_dim> out;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (!(*reduced)[i]) out.push_back(dims[i]);
-    else if (keep) out.push_back(1);
+    if (!(*reduced)[i])
+      out.push_back(dims[i]);
+    else if (keep)
+      out.push_back(1);
   }
   c.set(0, dtype, out);
   if (step && is_integer(dtype)) reduce_known(c, *reduced, step, start);
@@ -92,9 +95,12 @@ void infer_arg(Infer& c) {
   if (!c.has_rank(0)) return c.set_unranked(0, TN_INT64);
   auto dims = c.dims(0);
   const auto axis = static_cast<size_t>(Infer::axis(c.attrs().get_int("axis", 0), c.rank(0)));
-  require(dims[axis] != 0, "axis " + text_of(static_cast<int64_t>(axis)) + " of " + c.text(dims) + " is empty, so it has no largest or smallest element");
-  if (c.attrs().get_int("keepdims", 1)) dims[axis] = 1;
-  else dims.erase(dims.begin() + static_cast<ptrdiff_t>(axis));
+  require(dims[axis] != 0, "axis " + text_of(static_cast<int64_t>(axis)) + " of " + c.text(dims) +
+                               " is empty, so it has no largest or smallest element");
+  if (c.attrs().get_int("keepdims", 1))
+    dims[axis] = 1;
+  else
+    dims.erase(dims.begin() + static_cast<ptrdiff_t>(axis));
   c.set(0, TN_INT64, dims);
 }
 
@@ -116,29 +122,38 @@ void upgrade_reduce(Editor& e, const Node& n) {
   w.finish();
 }
 
-// ---- bodies ---------------------------------------------------------------------------------------------------------
+// ---- bodies
+// ---------------------------------------------------------------------------------------------------------
 
 /// The node's own reduction by another operator.
 tn_value reduce_by(Rewrite& w, const char* op, tn_value x, int64_t keep, int64_t noop) {
-  return w.make(op, {x, w.input(1)}, {AttrValue::of("keepdims", keep), AttrValue::of("noop_with_empty_axes", noop)});
+  return w.make(op, {x, w.input(1)},
+                {AttrValue::of("keepdims", keep), AttrValue::of("noop_with_empty_axes", noop)});
 }
 template <class Body>
 void decompose_reduce(Editor& e, const Node& n, Body body) {
   const int64_t keep = n.attrs().get_int("keepdims", 1), noop = n.attrs().get_int("noop_with_empty_axes", 0);
   Rewrite w(e, n);
-  w.become(0, body(w, [&w, keep, noop](const char* op, tn_value x) { return reduce_by(w, op, x, keep, noop); }));
+  w.become(0,
+           body(w, [&w, keep, noop](const char* op, tn_value x) { return reduce_by(w, op, x, keep, noop); }));
 }
 void decompose_l1(Editor& e, const Node& n) {
-  decompose_reduce(e, n, [](Rewrite& w, auto reduce) { return reduce("ReduceSum", w.make("Abs", {w.input(0)})); });
+  decompose_reduce(e, n,
+                   [](Rewrite& w, auto reduce) { return reduce("ReduceSum", w.make("Abs", {w.input(0)})); });
 }
 void decompose_sum_square(Editor& e, const Node& n) {
-  decompose_reduce(e, n, [](Rewrite& w, auto reduce) { return reduce("ReduceSum", w.make("Mul", {w.input(0), w.input(0)})); });
+  decompose_reduce(e, n, [](Rewrite& w, auto reduce) {
+    return reduce("ReduceSum", w.make("Mul", {w.input(0), w.input(0)}));
+  });
 }
 void decompose_l2(Editor& e, const Node& n) {
-  decompose_reduce(e, n, [](Rewrite& w, auto reduce) { return w.make("Sqrt", {reduce("ReduceSum", w.make("Mul", {w.input(0), w.input(0)}))}); });
+  decompose_reduce(e, n, [](Rewrite& w, auto reduce) {
+    return w.make("Sqrt", {reduce("ReduceSum", w.make("Mul", {w.input(0), w.input(0)}))});
+  });
 }
 void decompose_log_sum(Editor& e, const Node& n) {
-  decompose_reduce(e, n, [](Rewrite& w, auto reduce) { return w.make("Log", {reduce("ReduceSum", w.input(0))}); });
+  decompose_reduce(e, n,
+                   [](Rewrite& w, auto reduce) { return w.make("Log", {reduce("ReduceSum", w.input(0))}); });
 }
 
 }  // namespace
@@ -151,9 +166,15 @@ void add_reduce(Plugin& p) {
   define(p, "ReduceMean").infer<infer_shape_only>().upgrade<upgrade_reduce>().alias("reduce_mean");
   define(p, "ReduceL1").infer<infer_shape_only>().upgrade<upgrade_reduce>().decompose<decompose_l1>();
   define(p, "ReduceL2").infer<infer_shape_only>().upgrade<upgrade_reduce>().decompose<decompose_l2>();
-  define(p, "ReduceLogSum").infer<infer_shape_only>().upgrade<upgrade_reduce>().decompose<decompose_log_sum>();
+  define(p, "ReduceLogSum")
+      .infer<infer_shape_only>()
+      .upgrade<upgrade_reduce>()
+      .decompose<decompose_log_sum>();
   define(p, "ReduceLogSumExp").infer<infer_shape_only>().upgrade<upgrade_reduce>();
-  define(p, "ReduceSumSquare").infer<infer_shape_only>().upgrade<upgrade_reduce>().decompose<decompose_sum_square>();
+  define(p, "ReduceSumSquare")
+      .infer<infer_shape_only>()
+      .upgrade<upgrade_reduce>()
+      .decompose<decompose_sum_square>();
   define(p, "ArgMax").infer<infer_arg>();
   define(p, "ArgMin").infer<infer_arg>();
   define(p, "CumSum").infer<infer_cumulative>();

@@ -1,4 +1,5 @@
-// The same elements under other dims: Reshape, Flatten, Squeeze, Unsqueeze, and the two that fold space into depth.
+// The same elements under other dims: Reshape, Flatten, Squeeze, Unsqueeze, and the two that fold space into
+// depth.
 #include <algorithm>
 
 #include "common.hpp"
@@ -12,7 +13,8 @@ void pass_elements(Infer& c) {
   if (const auto e = c.elements(0)) set_known(c, 0, *e);
 }
 
-/// The dim that -1 stands for: all elements over the product of the others, equal dims struck out on both sides first.
+/// The dim that -1 stands for: all elements over the product of the others, equal dims struck out on both
+/// sides first.
 tn_dim remaining_dim(Infer& c, std::vector<tn_dim> all, std::vector<tn_dim> others, const std::string& what) {
   for (size_t i = 0; i < others.size();) {
     const auto same = std::find(all.begin(), all.end(), others[i]);
@@ -39,8 +41,10 @@ tn_dim remaining_dim(Infer& c, std::vector<tn_dim> all, std::vector<tn_dim> othe
 /// A shape operand that is not known: its length gives the rank.
 void infer_unknown_reshape(Infer& c) {
   const auto length = c.has_rank(1) && c.rank(1) == 1 ? c.number(c.dims(1)[0]) : std::nullopt;
-  if (length && *length <= 64) c.set_unknown_dims(0, c.dtype(0), static_cast<uint32_t>(*length));
-  else c.set_unranked(0, c.dtype(0));
+  if (length && *length <= 64)
+    c.set_unknown_dims(0, c.dtype(0), static_cast<uint32_t>(*length));
+  else
+    c.set_unranked(0, c.dtype(0));
 }
 
 void infer_reshape(Infer& c) {
@@ -58,7 +62,8 @@ void infer_reshape(Infer& c) {
       if (!has_rank) {
         out[i] = c.data_dependent(0, static_cast<uint32_t>(i));
       } else {
-        require(i < in.size(), "operand shape holds 0 at place " + text_of(static_cast<int64_t>(i)) + ", which copies a dimension that " + c.text(in) + " does not have");
+        require(i < in.size(), "operand shape holds 0 at place " + text_of(static_cast<int64_t>(i)) +
+                                   ", which copies a dimension that " + c.text(in) + " does not have");
         out[i] = in[i];
       }
     } else if (v == -1) {
@@ -70,15 +75,20 @@ void infer_reshape(Infer& c) {
     }
     others.push_back(out[i]);
   }
-  const std::string what = "cannot reshape " + (has_rank ? c.text(in) : "the operand") + " to " + c.text(*shape);
+  const std::string what =
+      "cannot reshape " + (has_rank ? c.text(in) : "the operand") + " to " + c.text(*shape);
   if (open) {
-    require(!zero_is_zero || std::none_of(others.begin(), others.end(), [](tn_dim d) { return d == 0; }), what + ": with allowzero a 0 and a -1 exclude each other");
-    out[*open] = has_rank ? remaining_dim(c, in, others, what) : c.data_dependent(0, static_cast<uint32_t>(*open));
+    require(!zero_is_zero || std::none_of(others.begin(), others.end(), [](tn_dim d) { return d == 0; }),
+            what + ": with allowzero a 0 and a -1 exclude each other");
+    out[*open] =
+        has_rank ? remaining_dim(c, in, others, what) : c.data_dependent(0, static_cast<uint32_t>(*open));
   } else if (has_rank) {
     const auto from = c.number(c.product(in)), to = c.number(c.product(out));
-    require(!from || !to || *from == *to, what + ": " + (from ? text_of(*from) : "") + " elements against " + (to ? text_of(*to) : ""));
+    require(!from || !to || *from == *to,
+            what + ": " + (from ? text_of(*from) : "") + " elements against " + (to ? text_of(*to) : ""));
   }
-  if (const auto n = c.number(c.product(out)); n && *n > largest_count) fail(what + ": more elements than memory can hold");
+  if (const auto n = c.number(c.product(out)); n && *n > largest_count)
+    fail(what + ": more elements than memory can hold");
   c.set(0, dtype, out);
   pass_elements(c);
 }
@@ -105,12 +115,15 @@ void infer_flatten(Infer& c) {
   const auto rank = static_cast<int64_t>(dims.size());
   int64_t axis = c.attrs().get_int("axis", 1);
   if (axis < -rank || axis > rank) {
-    require(rank == 0 && axis == 1, format("attribute 'axis' is %lld; expected %lld to %lld", static_cast<long long>(axis), static_cast<long long>(-rank), static_cast<long long>(rank)));
+    require(rank == 0 && axis == 1,
+            format("attribute 'axis' is %lld; expected %lld to %lld", static_cast<long long>(axis),
+                   static_cast<long long>(-rank), static_cast<long long>(rank)));
     axis = 0;  // the default on a scalar
   }
   if (axis < 0) axis += rank;
   const Span<const tn_dim> all(dims);
-  const tn_dim out[] = {c.product(all.subspan(0, static_cast<size_t>(axis))), c.product(all.subspan(static_cast<size_t>(axis)))};
+  const tn_dim out[] = {c.product(all.subspan(0, static_cast<size_t>(axis))),
+                        c.product(all.subspan(static_cast<size_t>(axis)))};
   c.set(0, dtype, Span<const tn_dim>(out, 2));
   pass_elements(c);
 }
@@ -129,13 +142,15 @@ void infer_squeeze(Infer& c) {
     const auto axes = integer_list(c, 1);
     if (!axes) {
       const auto count = c.has_rank(1) && c.rank(1) == 1 ? c.number(c.dims(1)[0]) : std::nullopt;
-      if (count && *count <= c.rank(0)) return c.set_unknown_dims(0, dtype, static_cast<uint32_t>(c.rank(0) - *count));
+      if (count && *count <= c.rank(0))
+        return c.set_unknown_dims(0, dtype, static_cast<uint32_t>(c.rank(0) - *count));
       return c.set_unranked(0, dtype);
     }
     std::vector<bool> gone(dims.size(), false);
     for (int64_t a : *axes) {
       const auto i = static_cast<size_t>(Infer::axis(a, c.rank(0), "operand axes: value"));
-      require(!c.differ(dims[i], 1), "axis " + text_of(a) + " of " + c.text(dims) + " is " + c.text(dims[i]) + "; only a dimension of 1 can be squeezed");
+      require(!c.differ(dims[i], 1), "axis " + text_of(a) + " of " + c.text(dims) + " is " + c.text(dims[i]) +
+                                         "; only a dimension of 1 can be squeezed");
       gone[i] = true;
     }
     for (size_t i = 0; i < dims.size(); ++i)
@@ -195,17 +210,20 @@ tn_dim exact_quotient(Infer& c, tn_dim a, int64_t b, const char* what) {
 void infer_depth_to_space(Infer& c) {
   const int64_t block = block_size(c);
   const auto mode = c.attrs().get_string("mode", "DCR");
-  require(mode == "DCR" || mode == "CRD", "attribute 'mode' is '" + std::string(mode) + "'; expected DCR or CRD");
+  require(mode == "DCR" || mode == "CRD",
+          "attribute 'mode' is '" + std::string(mode) + "'; expected DCR or CRD");
   if (!ranked(c, 0, "input", 4, 4)) return c.set_unranked(0, c.dtype(0));
   const auto d = c.dims(0);
-  const tn_dim out[] = {d[0], exact_quotient(c, d[1], block * block, "the number of channels"), c.mul(d[2], block), c.mul(d[3], block)};
+  const tn_dim out[] = {d[0], exact_quotient(c, d[1], block * block, "the number of channels"),
+                        c.mul(d[2], block), c.mul(d[3], block)};
   c.set(0, c.dtype(0), Span<const tn_dim>(out, 4));
 }
 void infer_space_to_depth(Infer& c) {
   const int64_t block = block_size(c);
   if (!ranked(c, 0, "input", 4, 4)) return c.set_unranked(0, c.dtype(0));
   const auto d = c.dims(0);
-  const tn_dim out[] = {d[0], c.mul(d[1], block * block), exact_quotient(c, d[2], block, "the height"), exact_quotient(c, d[3], block, "the width")};
+  const tn_dim out[] = {d[0], c.mul(d[1], block * block), exact_quotient(c, d[2], block, "the height"),
+                        exact_quotient(c, d[3], block, "the width")};
   c.set(0, c.dtype(0), Span<const tn_dim>(out, 4));
 }
 
@@ -215,7 +233,8 @@ struct Image {
 };
 Image image_of(Rewrite& w) {
   const tn_type t = w.editor().graph().value(w.input(0)).type;
-  if (t.kind != TN_KIND_TENSOR || t.rank != 4 || t.dims[1] < 0 || t.dims[2] < 0 || t.dims[3] < 0) decline("channels, height or width are not known numbers");
+  if (t.kind != TN_KIND_TENSOR || t.rank != 4 || t.dims[1] < 0 || t.dims[2] < 0 || t.dims[3] < 0)
+    decline("channels, height or width are not known numbers");
   return {t.dims[1], t.dims[2], t.dims[3]};
 }
 void decompose_depth_to_space(Editor& e, const Node& n) {
@@ -226,7 +245,8 @@ void decompose_depth_to_space(Editor& e, const Node& n) {
   const int64_t depth = i.channels / (b * b);
   const Dims split = dcr ? Dims{0, b, b, depth, i.height, i.width} : Dims{0, depth, b, b, i.height, i.width};
   const Dims perm = dcr ? Dims{0, 3, 4, 1, 5, 2} : Dims{0, 1, 4, 2, 5, 3};
-  const tn_value moved = w.make("Transpose", {w.make("Reshape", {w.input(0), w.ints(split)})}, {AttrValue::of("perm", Span<const int64_t>(perm))});
+  const tn_value moved = w.make("Transpose", {w.make("Reshape", {w.input(0), w.ints(split)})},
+                                {AttrValue::of("perm", Span<const int64_t>(perm))});
   w.become(0, w.make("Reshape", {moved, w.ints({0, depth, i.height * b, i.width * b})}));
 }
 void decompose_space_to_depth(Editor& e, const Node& n) {
@@ -234,7 +254,8 @@ void decompose_space_to_depth(Editor& e, const Node& n) {
   Rewrite w(e, n);
   const Image i = image_of(w);
   const Dims perm{0, 3, 5, 1, 2, 4};
-  const tn_value split = w.make("Reshape", {w.input(0), w.ints({0, i.channels, i.height / b, b, i.width / b, b})});
+  const tn_value split =
+      w.make("Reshape", {w.input(0), w.ints({0, i.channels, i.height / b, b, i.width / b, b})});
   const tn_value moved = w.make("Transpose", {split}, {AttrValue::of("perm", Span<const int64_t>(perm))});
   w.become(0, w.make("Reshape", {moved, w.ints({0, i.channels * b * b, i.height / b, i.width / b})}));
 }
@@ -245,9 +266,20 @@ void add_reshape(Plugin& p) {
   define(p, "Reshape").flags(TN_OP_VIEW).infer<infer_reshape>().upgrade<upgrade_reshape>();
   define(p, "Flatten").flags(TN_OP_VIEW).infer<infer_flatten>();
   define(p, "Squeeze").flags(TN_OP_VIEW).infer<infer_squeeze>().upgrade<upgrade_axes>();
-  define(p, "Unsqueeze").flags(TN_OP_VIEW).infer<infer_unsqueeze>().upgrade<upgrade_axes>().alias("expand_dims");
-  define(p, "DepthToSpace").infer<infer_depth_to_space>().decompose<decompose_depth_to_space>().alias("depth_to_space").alias("pixel_shuffle");
-  define(p, "SpaceToDepth").infer<infer_space_to_depth>().decompose<decompose_space_to_depth>().alias("space_to_depth");
+  define(p, "Unsqueeze")
+      .flags(TN_OP_VIEW)
+      .infer<infer_unsqueeze>()
+      .upgrade<upgrade_axes>()
+      .alias("expand_dims");
+  define(p, "DepthToSpace")
+      .infer<infer_depth_to_space>()
+      .decompose<decompose_depth_to_space>()
+      .alias("depth_to_space")
+      .alias("pixel_shuffle");
+  define(p, "SpaceToDepth")
+      .infer<infer_space_to_depth>()
+      .decompose<decompose_space_to_depth>()
+      .alias("space_to_depth");
 }
 
 }  // namespace tenon::ops

@@ -1,7 +1,7 @@
 // Resize, and Upsample, which it replaced.
 //
-// A result's size is floor(size * scale), in float32 as runtimes compute it; with sizes it is what they say, or, with
-// keep_aspect_ratio_policy, round(size * the least or largest of the ratios).
+// A result's size is floor(size * scale), in float32 as runtimes compute it; with sizes it is what they say,
+// or, with keep_aspect_ratio_policy, round(size * the least or largest of the ratios).
 #include <algorithm>
 #include <cmath>
 
@@ -33,18 +33,27 @@ std::optional<tn_dim> scaled(Infer& c, tn_dim d, double scale) {
 
 void infer_by_scales(Infer& c, std::vector<tn_dim>& out, const Dims& axes) {
   const auto scales = float_list(c, 2);
-  const bool crop = c.attrs().get_string("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  const bool crop =
+      c.attrs().get_string("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
   const auto roi = crop ? float_list(c, 1) : std::nullopt;
-  if (scales) require(scales->size() == axes.size(), format("operand scales has %zu numbers; expected %zu", scales->size(), axes.size()));
-  if (roi) require(roi->size() == 2 * axes.size(), format("operand roi has %zu numbers; expected %zu", roi->size(), 2 * axes.size()));
+  if (scales)
+    require(scales->size() == axes.size(),
+            format("operand scales has %zu numbers; expected %zu", scales->size(), axes.size()));
+  if (roi)
+    require(roi->size() == 2 * axes.size(),
+            format("operand roi has %zu numbers; expected %zu", roi->size(), 2 * axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     tn_dim& d = out[static_cast<size_t>(axes[i])];
     std::optional<tn_dim> size;
     if (scales) {
       const double s = (*scales)[i];
       require(s > 0 && std::isfinite(s), format("operand scales holds %g; expected numbers above 0", s));
-      if (!crop) size = scaled(c, d, s);
-      else if (roi) size = scaled(c, d, static_cast<double>(static_cast<float>((*roi)[i + axes.size()] - (*roi)[i]) * static_cast<float>(s)));
+      if (!crop)
+        size = scaled(c, d, s);
+      else if (roi)
+        size = scaled(c, d,
+                      static_cast<double>(static_cast<float>((*roi)[i + axes.size()] - (*roi)[i]) *
+                                          static_cast<float>(s)));
     }
     d = size ? *size : c.data_dependent(0, static_cast<uint32_t>(axes[i]));
   }
@@ -53,11 +62,15 @@ void infer_by_scales(Infer& c, std::vector<tn_dim>& out, const Dims& axes) {
 void infer_by_sizes(Infer& c, std::vector<tn_dim>& out, const Dims& axes) {
   const auto sizes = c.elements(3);
   const auto policy = c.attrs().get_string("keep_aspect_ratio_policy", "stretch");
-  require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller", "attribute 'keep_aspect_ratio_policy' is '" + std::string(policy) + "'; expected stretch, not_larger or not_smaller");
+  require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller",
+          "attribute 'keep_aspect_ratio_policy' is '" + std::string(policy) +
+              "'; expected stretch, not_larger or not_smaller");
   if (sizes) {
-    require(sizes->size() == axes.size(), format("operand sizes has %zu numbers; expected %zu", sizes->size(), axes.size()));
+    require(sizes->size() == axes.size(),
+            format("operand sizes has %zu numbers; expected %zu", sizes->size(), axes.size()));
     for (tn_dim s : *sizes)
-      if (const auto v = c.number(s)) require(*v >= 0, "operand sizes holds " + text_of(*v) + "; expected 0 or more");
+      if (const auto v = c.number(s))
+        require(*v >= 0, "operand sizes holds " + text_of(*v) + "; expected 0 or more");
   }
   if (sizes && policy == "stretch") {
     for (size_t i = 0; i < axes.size(); ++i) out[static_cast<size_t>(axes[i])] = (*sizes)[i];
@@ -75,7 +88,8 @@ void infer_by_sizes(Infer& c, std::vector<tn_dim>& out, const Dims& axes) {
     }
   for (int64_t axis : axes) {
     tn_dim& d = out[static_cast<size_t>(axis)];
-    d = ratio ? static_cast<tn_dim>(std::floor(static_cast<float>(d) * *ratio + 0.5f)) : c.data_dependent(0, static_cast<uint32_t>(axis));
+    d = ratio ? static_cast<tn_dim>(std::floor(static_cast<float>(d) * *ratio + 0.5f))
+              : c.data_dependent(0, static_cast<uint32_t>(axis));
   }
 }
 
@@ -95,18 +109,24 @@ void infer_resize(Infer& c) {
     require(!seen[static_cast<size_t>(a)], "attribute 'axes' names axis " + text_of(a) + " twice");
     seen[static_cast<size_t>(a)] = true;
   }
-  if (by_scales) infer_by_scales(c, out, axes);
-  else infer_by_sizes(c, out, axes);
+  if (by_scales)
+    infer_by_scales(c, out, axes);
+  else
+    infer_by_sizes(c, out, axes);
   c.set(0, dtype, out);
 }
 
-// ---- upgrades -------------------------------------------------------------------------------------------------------
+// ---- upgrades
+// -------------------------------------------------------------------------------------------------------
 
-/// Before 11 a nearest sample was rounded down when enlarging and up when shrinking, from asymmetric coordinates.
+/// Before 11 a nearest sample was rounded down when enlarging and up when shrinking, from asymmetric
+/// coordinates.
 void asymmetric_resize(Rewrite& w, tn_value scales, const std::string& mode) {
   const std::string now = mode == "bilinear" || mode == "trilinear" ? "linear" : mode;
   const auto resize = [&](tn_value x, tn_value by, const char* rounding) {
-    return w.make("Resize", {x, TN_NONE, by}, {AttrValue::of("mode", now), AttrValue::of("coordinate_transformation_mode", "asymmetric"), AttrValue::of("nearest_mode", rounding)});
+    return w.make("Resize", {x, TN_NONE, by},
+                  {AttrValue::of("mode", now), AttrValue::of("coordinate_transformation_mode", "asymmetric"),
+                   AttrValue::of("nearest_mode", rounding)});
   };
   std::vector<float> larger, smaller;
   if (const auto known_scales = w.editor().graph().constant(scales)) {
@@ -116,7 +136,9 @@ void asymmetric_resize(Rewrite& w, tn_value scales, const std::string& mode) {
       smaller.push_back(std::min(s, 1.0f));
     }
   }
-  const auto moves = [](const std::vector<float>& v) { return std::any_of(v.begin(), v.end(), [](float s) { return s != 1.0f; }); };
+  const auto moves = [](const std::vector<float>& v) {
+    return std::any_of(v.begin(), v.end(), [](float s) { return s != 1.0f; });
+  };
   tn_value y = w.input(0);
   if (now == "nearest" && moves(smaller)) {
     if (moves(larger)) y = resize(y, w.editor().vector(larger), "floor");
@@ -136,7 +158,8 @@ void upgrade_upsample(Editor& e, const Node& n) {
   if (a.has("scales"))
     for (double s : a.get_floats("scales")) scales.push_back(static_cast<float>(s));
   else if (n.input(1) == TN_NONE)  // opset 1
-    scales = {1, 1, static_cast<float>(a.get_float("height_scale", 1)), static_cast<float>(a.get_float("width_scale", 1))};
+    scales = {1, 1, static_cast<float>(a.get_float("height_scale", 1)),
+              static_cast<float>(a.get_float("width_scale", 1))};
   Rewrite w(e, n);
   asymmetric_resize(w, scales.empty() ? w.input(1) : e.vector(scales), mode);
 }
@@ -150,9 +173,13 @@ void upgrade_resize(Editor& e, const Node& n) {
   }
   if (n.version() < 13) {  // an empty tensor stood for an operand left out
     if (a.get_string("coordinate_transformation_mode", "half_pixel") == "tf_half_pixel_for_nn") {
-      if (a.get_string("nearest_mode", "round_prefer_floor") != "floor" || a.get_string("mode", "nearest") != "nearest")
-        cannot_upgrade(n, "coordinate_transformation_mode 'tf_half_pixel_for_nn' has a meaning today with mode 'nearest' and nearest_mode 'floor' only");
-      e.set_attr(n.id(), AttrValue::of("coordinate_transformation_mode", "half_pixel"));  // floor(h + 1/2), h of half_pixel
+      if (a.get_string("nearest_mode", "round_prefer_floor") != "floor" ||
+          a.get_string("mode", "nearest") != "nearest")
+        cannot_upgrade(n,
+                       "coordinate_transformation_mode 'tf_half_pixel_for_nn' has a meaning today with mode "
+                       "'nearest' and nearest_mode 'floor' only");
+      e.set_attr(n.id(), AttrValue::of("coordinate_transformation_mode",
+                                       "half_pixel"));  // floor(h + 1/2), h of half_pixel
       e.set_attr(n.id(), AttrValue::of("nearest_mode", "round_prefer_ceil"));
     }
     const tn_node id = n.id();

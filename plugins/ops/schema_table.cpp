@@ -13,7 +13,8 @@ constexpr Schema rows[] = {
 };
 
 const Schema* find_row(std::string_view name) {
-  const auto* row = std::lower_bound(std::begin(rows), std::end(rows), name, [](const Schema& s, std::string_view n) { return s.name < n; });
+  const auto* row = std::lower_bound(std::begin(rows), std::end(rows), name,
+                                     [](const Schema& s, std::string_view n) { return s.name < n; });
   return row != std::end(rows) && name == row->name ? row : nullptr;
 }
 
@@ -21,25 +22,43 @@ struct ShortName {
   const char* name;
   tn_dtype dtype;
 };
-constexpr ShortName short_names[] = {
-    {"f32", TN_FLOAT32}, {"f64", TN_FLOAT64}, {"f16", TN_FLOAT16}, {"bf16", TN_BFLOAT16}, {"bool", TN_BOOL},
-    {"str", TN_STRING}, {"c64", TN_COMPLEX64}, {"c128", TN_COMPLEX128}, {"i2", TN_INT2}, {"i4", TN_INT4},
-    {"i8", TN_INT8}, {"i16", TN_INT16}, {"i32", TN_INT32}, {"i64", TN_INT64}, {"u2", TN_UINT2}, {"u4", TN_UINT4},
-    {"u8", TN_UINT8}, {"u16", TN_UINT16}, {"u32", TN_UINT32}, {"u64", TN_UINT64}, {"f8e4m3fn", TN_FLOAT8_E4M3FN},
-    {"f8e4m3fnuz", TN_FLOAT8_E4M3FNUZ}, {"f8e5m2", TN_FLOAT8_E5M2}, {"f8e5m2fnuz", TN_FLOAT8_E5M2FNUZ},
-    {"f8e8m0", TN_FLOAT8_E8M0}, {"f4e2m1", TN_FLOAT4_E2M1}};
+constexpr ShortName short_names[] = {{"f32", TN_FLOAT32},
+                                     {"f64", TN_FLOAT64},
+                                     {"f16", TN_FLOAT16},
+                                     {"bf16", TN_BFLOAT16},
+                                     {"bool", TN_BOOL},
+                                     {"str", TN_STRING},
+                                     {"c64", TN_COMPLEX64},
+                                     {"c128", TN_COMPLEX128},
+                                     {"i2", TN_INT2},
+                                     {"i4", TN_INT4},
+                                     {"i8", TN_INT8},
+                                     {"i16", TN_INT16},
+                                     {"i32", TN_INT32},
+                                     {"i64", TN_INT64},
+                                     {"u2", TN_UINT2},
+                                     {"u4", TN_UINT4},
+                                     {"u8", TN_UINT8},
+                                     {"u16", TN_UINT16},
+                                     {"u32", TN_UINT32},
+                                     {"u64", TN_UINT64},
+                                     {"f8e4m3fn", TN_FLOAT8_E4M3FN},
+                                     {"f8e4m3fnuz", TN_FLOAT8_E4M3FNUZ},
+                                     {"f8e5m2", TN_FLOAT8_E5M2},
+                                     {"f8e5m2fnuz", TN_FLOAT8_E5M2FNUZ},
+                                     {"f8e8m0", TN_FLOAT8_E8M0},
+                                     {"f4e2m1", TN_FLOAT4_E2M1}};
 
 struct NamedSet {
   const char* name;
   const char* members;
 };
-constexpr NamedSet named_sets[] = {
-    {"@plain", "i8,i16,i32,i64,u8,u16,u32,u64,f16,f32,f64,bool,str,c64,c128"},
-    {"@number", "i8,i16,i32,i64,u8,u16,u32,u64,f16,f32,f64,bf16"},
-    {"@float8", "f8e4m3fn,f8e4m3fnuz,f8e5m2,f8e5m2fnuz"},
-    {"@int", "i8,i16,i32,i64,u8,u16,u32,u64"},
-    {"@float", "f16,f32,f64,bf16"},
-    {"@ieee", "f16,f32,f64"}};
+constexpr NamedSet named_sets[] = {{"@plain", "i8,i16,i32,i64,u8,u16,u32,u64,f16,f32,f64,bool,str,c64,c128"},
+                                   {"@number", "i8,i16,i32,i64,u8,u16,u32,u64,f16,f32,f64,bf16"},
+                                   {"@float8", "f8e4m3fn,f8e4m3fnuz,f8e5m2,f8e5m2fnuz"},
+                                   {"@int", "i8,i16,i32,i64,u8,u16,u32,u64"},
+                                   {"@float", "f16,f32,f64,bf16"},
+                                   {"@ieee", "f16,f32,f64"}};
 
 /// The definitions point at texts; these live as long as the plugin, whose table lives until exit.
 const char* keep(std::string_view text) {
@@ -60,12 +79,14 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 void add_dtypes(std::string_view list, std::vector<tn_dtype>& out) {
   for (std::string_view part : split(list, ',')) {
     if (part[0] == '@') {
-      const auto* set = std::find_if(std::begin(named_sets), std::end(named_sets), [&](const NamedSet& s) { return part == s.name; });
+      const auto* set = std::find_if(std::begin(named_sets), std::end(named_sets),
+                                     [&](const NamedSet& s) { return part == s.name; });
       if (set == std::end(named_sets)) fail("schema table: no set of types is named " + std::string(part));
       add_dtypes(set->members, out);
       continue;
     }
-    const auto* one = std::find_if(std::begin(short_names), std::end(short_names), [&](const ShortName& s) { return part == s.name; });
+    const auto* one = std::find_if(std::begin(short_names), std::end(short_names),
+                                   [&](const ShortName& s) { return part == s.name; });
     if (one == std::end(short_names)) fail("schema table: no type is named " + std::string(part));
     out.push_back(one->dtype);
   }
@@ -104,8 +125,9 @@ Param parse_param(std::string_view text) {
 
 tn_attr_kind kind_named(std::string_view kind) {
   constexpr std::pair<const char*, tn_attr_kind> kinds[] = {
-      {"int", TN_ATTR_INT}, {"float", TN_ATTR_FLOAT}, {"string", TN_ATTR_STRING}, {"ints", TN_ATTR_INTS},
-      {"floats", TN_ATTR_FLOATS}, {"strings", TN_ATTR_STRINGS}, {"tensor", TN_ATTR_TENSOR}, {"type_proto", TN_ATTR_TYPE}};
+      {"int", TN_ATTR_INT},       {"float", TN_ATTR_FLOAT},    {"string", TN_ATTR_STRING},
+      {"ints", TN_ATTR_INTS},     {"floats", TN_ATTR_FLOATS},  {"strings", TN_ATTR_STRINGS},
+      {"tensor", TN_ATTR_TENSOR}, {"type_proto", TN_ATTR_TYPE}};
   for (const auto& [name, value] : kinds)
     if (kind == name) return value;
   fail("schema table: no kind of attribute is named " + std::string(kind));
@@ -143,7 +165,8 @@ std::vector<uint32_t> operands_typed_as_result(std::string_view op, uint32_t res
   const std::string_view wanted = output.substr(output.find(':'));
   std::vector<uint32_t> r;
   for (uint32_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].substr(inputs[i].find(':')) == wanted && inputs[i].find("**") == std::string_view::npos) r.push_back(i);
+    if (inputs[i].substr(inputs[i].find(':')) == wanted && inputs[i].find("**") == std::string_view::npos)
+      r.push_back(i);
   return r;
 }
 
@@ -156,7 +179,8 @@ const Schema& schema_of(std::string_view name) {
 OpBuilder& define(Plugin& plugin, const char* domain, const Schema& row) {
   OpBuilder& op = plugin.op(domain, row.name, row.first_version, row.since_version);
   std::string lower = row.name;  // every operator answers to its name in lower case
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch; });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch; });
   op.alias(keep(lower));
   for (std::string_view text : split(row.inputs, ' ')) {
     const Param p = parse_param(text);

@@ -2,11 +2,14 @@
 //
 //   inputs, outputs   "X:T W:T B?:T rest*:T"   name, mark, type variable; "=i64" is one concrete type.
 //                     marks: ? optional, * variadic, ** variadic of differing types
-//   types             "T:@float,i32 S:@number/2"   type variable, its element types, after / the kinds of values
+//   types             "T:@float,i32 S:@number/2"   type variable, its element types, after / the kinds of
+//   values
 //                     (digits of tn_type_kind; tensor when not said). "T:" alone: any element type.
-//   attributes        "group=1 alpha=0.5 auto_pad='NOTSET' pads:ints axis!:int"   a default tells the kind; ! required
+//   attributes        "group=1 alpha=0.5 auto_pad='NOTSET' pads:ints axis!:int"   a default tells the kind; !
+//   required
 //
-// schemas.inc holds ai.onnx, written by tools/generate_schemas.py; the fused operators' rows stand in fused.cpp.
+// schemas.inc holds ai.onnx, written by tools/generate_schemas.py; the fused operators' rows stand in
+// fused.cpp.
 #pragma once
 #include "tenon/sdk/plugin.hpp"
 
@@ -26,7 +29,8 @@ struct Schema {
 /// The row of an ai.onnx operator; Failure when schemas.inc has none.
 const Schema& schema_of(std::string_view name);
 sdk::Span<const Schema> all_schemas();
-/// Operands of an ai.onnx operator that always have the element type of its result; empty for unknown operators.
+/// Operands of an ai.onnx operator that always have the element type of its result; empty for unknown
+/// operators.
 std::vector<uint32_t> operands_typed_as_result(std::string_view op, uint32_t result);
 /// Begins the definition of the operator of a row in the plugin.
 sdk::OpBuilder& define(sdk::Plugin& plugin, const char* domain, const Schema& row);

@@ -12,7 +12,8 @@ namespace {
 using namespace tenon::sdk;
 
 Span<const tn_op_def* const> all_ops() {
-  const auto* list = static_cast<const tn_op_list*>(tenon_plugin_entry(TN_ABI_MAJOR)->get_interface(TN_OPS_ID));
+  const auto* list =
+      static_cast<const tn_op_list*>(tenon_plugin_entry(TN_ABI_MAJOR)->get_interface(TN_OPS_ID));
   return {list->ops, list->count};
 }
 }  // namespace
@@ -42,7 +43,8 @@ TEST_CASE("a name for rule files means one operator") {
       owner[alias] = text(op->name);
       CHECK(alias.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos);
     }
-  for (const char* alias : {"conv2d", "matmul", "batchnorm", "layernorm", "silu", "gelu", "relu", "add", "leaky_relu", "maxpool"}) {
+  for (const char* alias : {"conv2d", "matmul", "batchnorm", "layernorm", "silu", "gelu", "relu", "add",
+                            "leaky_relu", "maxpool"}) {
     INFO(alias);
     CHECK(owner.count(alias) == 1);
   }
@@ -55,7 +57,8 @@ TEST_CASE("parameters name type variables that exist") {
     const auto check = [&](const tn_param_def* params, uint32_t count) {
       for (uint32_t i = 0; i < count; ++i) {
         INFO(text(op->name) << "." << text(params[i].name) << ": " << text(params[i].type));
-        CHECK((variables.count(text(params[i].type)) == 1 || dtype_from_name(view(params[i].type)) != TN_DTYPE_NONE));
+        CHECK((variables.count(text(params[i].type)) == 1 ||
+               dtype_from_name(view(params[i].type)) != TN_DTYPE_NONE));
       }
     };
     check(op->inputs, op->input_count);

@@ -1,4 +1,5 @@
-// Choosing elements: TopK, and the operators whose result's size depends on the data; triangles and diagonals.
+// Choosing elements: TopK, and the operators whose result's size depends on the data; triangles and
+// diagonals.
 #include "common.hpp"
 
 namespace tenon::ops {
@@ -22,7 +23,8 @@ void infer_top_k(Infer& c) {
   if (k && k->size() == 1) {
     if (const auto v = c.number(k->front())) {
       require(*v >= 0, "operand K is " + text_of(*v) + "; expected 0 or more");
-      require(!(c.compare(TN_DIM_LT, dims[axis], k->front()) == TN_YES), "operand K is " + text_of(*v) + "; the axis has " + c.text(dims[axis]));
+      require(!(c.compare(TN_DIM_LT, dims[axis], k->front()) == TN_YES),
+              "operand K is " + text_of(*v) + "; the axis has " + c.text(dims[axis]));
     }
     dims[axis] = k->front();
     c.set(0, dtype, dims);
@@ -79,13 +81,15 @@ void infer_compress(Infer& c) {
   ranked(c, 1, "condition", 1, 1);
   const bool flat = !c.attrs().has("axis");
   auto dims = c.dims(0);
-  const auto axis = flat ? size_t{0} : static_cast<size_t>(Infer::axis(c.attrs().get_int("axis", 0), c.rank(0)));
+  const auto axis =
+      flat ? size_t{0} : static_cast<size_t>(Infer::axis(c.attrs().get_int("axis", 0), c.rank(0)));
   const tn_dim length = flat ? c.product(dims) : dims[axis];
   tn_dim chosen = 0;
   const auto condition = c.integers(1);
   const auto n = c.number(length);
   if (condition && n) {
-    for (size_t i = 0; i < condition->size() && static_cast<int64_t>(i) < *n; ++i) chosen += (*condition)[i] != 0;
+    for (size_t i = 0; i < condition->size() && static_cast<int64_t>(i) < *n; ++i)
+      chosen += (*condition)[i] != 0;
   } else {
     chosen = c.data_dependent(0, static_cast<uint32_t>(axis), 0, upper_bound(c, length));
   }
@@ -101,8 +105,10 @@ void infer_unique(Infer& c) {
   c.set(1, TN_INT64, {&count, 1});
   c.set(3, TN_INT64, {&count, 1});
   if (!c.has_rank(0)) {
-    if (flat) c.set(0, dtype, {&count, 1});
-    else c.set_unranked(0, dtype);
+    if (flat)
+      c.set(0, dtype, {&count, 1});
+    else
+      c.set_unranked(0, dtype);
     const tn_dim all = c.data_dependent(2, 0);
     return c.set(2, TN_INT64, {&all, 1});
   }
@@ -132,7 +138,8 @@ void infer_trilu(Infer& c) {
 }
 
 void infer_eye_like(Infer& c) {
-  const tn_dtype dtype = c.attrs().has("dtype") ? dtype_of_onnx(c.attrs().get_int("dtype", 1), "dtype") : c.dtype(0);
+  const tn_dtype dtype =
+      c.attrs().has("dtype") ? dtype_of_onnx(c.attrs().get_int("dtype", 1), "dtype") : c.dtype(0);
   ranked(c, 0, "input", 2, 2);
   same_shape(c, 0, 0, dtype);
 }

@@ -1,5 +1,5 @@
-// Sequences of tensors, and optionals. A sequence's type describes all its elements: a dim in which they differ is unknown, and not
-// the same from element to element.
+// Sequences of tensors, and optionals. A sequence's type describes all its elements: a dim in which they
+// differ is unknown, and not the same from element to element.
 #include "owned_type.hpp"
 
 namespace tenon::ops {
@@ -8,7 +8,8 @@ namespace {
 void infer_construct(Infer& c) {
   OwnedType t(c.type(0));
   for (uint32_t i = 1; i < c.input_count(); ++i)
-    t = join_types(c, t, OwnedType(c.type(i)), "elements of one sequence need one type", [&](uint32_t axis) { return c.data_dependent(0, axis); });
+    t = join_types(c, t, OwnedType(c.type(i)), "elements of one sequence need one type",
+                   [&](uint32_t axis) { return c.data_dependent(0, axis); });
   if (!t.known()) t = OwnedType(unranked_type(c.dtype(0)));
   t.set_kind(TN_KIND_SEQUENCE);
   c.set(0, t.view());
@@ -23,7 +24,8 @@ void infer_empty(Infer& c) {
 void infer_insert(Infer& c) {
   OwnedType sequence(c.type(0)), element(c.type(1));
   if (element.known()) element.set_kind(TN_KIND_SEQUENCE);
-  const OwnedType t = join_types(c, sequence, element, "the element does not fit the sequence", [&](uint32_t axis) { return c.data_dependent(0, axis); });
+  const OwnedType t = join_types(c, sequence, element, "the element does not fit the sequence",
+                                 [&](uint32_t axis) { return c.data_dependent(0, axis); });
   if (t.known()) c.set(0, t.view());
 }
 
@@ -66,11 +68,13 @@ void infer_split(Infer& c) {
         int64_t sum = 0;
         bool equal = !sizes->empty();
         for (int64_t s : *sizes) {
-          require(s >= 0 && s <= INT64_MAX - sum, "operand split holds " + text_of(s) + "; expected 0 or more");
+          require(s >= 0 && s <= INT64_MAX - sum,
+                  "operand split holds " + text_of(s) + "; expected 0 or more");
           sum += s;
           equal = equal && s == sizes->front();
         }
-        require(!length || *length == sum, "operand split sums to " + text_of(sum) + "; the axis has " + c.text(d));
+        require(!length || *length == sum,
+                "operand split sums to " + text_of(sum) + "; the axis has " + c.text(d));
         if (equal) each = sizes->front();
       }
       d = each ? *each : c.data_dependent(0, static_cast<uint32_t>(axis));
@@ -98,7 +102,8 @@ void infer_concat(Infer& c) {
   c.set(0, t.view());
 }
 
-// ---- optionals ------------------------------------------------------------------------------------------------------
+// ---- optionals
+// ------------------------------------------------------------------------------------------------------
 
 bool is_sequence(uint32_t kind) { return kind == TN_KIND_SEQUENCE || kind == TN_KIND_OPTIONAL_SEQUENCE; }
 
@@ -106,7 +111,8 @@ void infer_optional(Infer& c) {
   OwnedType t(c.type(0));
   if (!c.has_input(0)) {  // an empty one, whose type the attribute says
     const tn_attr* type = c.attrs().find("type");
-    require(type && type->kind == TN_ATTR_TYPE, "neither an operand nor the attribute 'type' says what the optional holds");
+    require(type && type->kind == TN_ATTR_TYPE,
+            "neither an operand nor the attribute 'type' says what the optional holds");
     t = OwnedType(*type->u.type);
   }
   if (!t.known()) return;

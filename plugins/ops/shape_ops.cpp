@@ -41,7 +41,8 @@ void infer_transpose(Infer& c) {
     seen[static_cast<size_t>(perm[i])] = true;
     out.push_back(dims[static_cast<size_t>(perm[i])]);
   }
-  if (!good) fail("attribute 'perm' is " + dims_text(perm) + "; expected every axis of " + c.text(dims) + " once");
+  if (!good)
+    fail("attribute 'perm' is " + dims_text(perm) + "; expected every axis of " + c.text(dims) + " once");
   c.set(0, dtype, out);
   const auto k = known(c, 0);
   if (!k) return;
@@ -78,14 +79,16 @@ void infer_expand(Infer& c) {
     if (!length) return c.set_unranked(0, dtype);
     const uint32_t rank = std::max(*length, static_cast<uint32_t>(dims.size()));
     std::vector<tn_dim> out;
-    for (uint32_t i = 0; i < rank; ++i) {  // dims beyond the shape's length are the operand's; so are numbers above 1
+    for (uint32_t i = 0; i < rank;
+         ++i) {  // dims beyond the shape's length are the operand's; so are numbers above 1
       const tn_dim own = i + dims.size() >= rank ? dims[i + dims.size() - rank] : 1;
       out.push_back(own > 1 || i < rank - *length ? own : c.data_dependent(0, i));
     }
     return c.set(0, dtype, out);
   }
   for (tn_dim d : *shape)
-    if (const auto v = c.number(d); v && *v < 0) fail("operand shape holds " + text_of(*v) + "; expected dimensions of 0 or more");
+    if (const auto v = c.number(d); v && *v < 0)
+      fail("operand shape holds " + text_of(*v) + "; expected dimensions of 0 or more");
   const auto out = c.broadcast(dims, *shape);
   c.set(0, dtype, out);
   const auto k = known(c, 0);
@@ -102,10 +105,14 @@ void infer_tile(Infer& c) {
   const auto dims = c.dims(0);
   const auto repeats = c.elements(1);
   if (!repeats) return c.set_unknown_dims(0, dtype, static_cast<uint32_t>(dims.size()));
-  if (repeats->size() != dims.size()) fail(format("operand repeats has %zu numbers; expected one for each of the %zu axes of ", repeats->size(), dims.size()) + c.text(dims));
+  if (repeats->size() != dims.size())
+    fail(format("operand repeats has %zu numbers; expected one for each of the %zu axes of ", repeats->size(),
+                dims.size()) +
+         c.text(dims));
   std::vector<tn_dim> out;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (const auto v = c.number((*repeats)[i]); v && *v < 0) fail("operand repeats holds " + text_of(*v) + "; expected 0 or more");
+    if (const auto v = c.number((*repeats)[i]); v && *v < 0)
+      fail("operand repeats holds " + text_of(*v) + "; expected 0 or more");
     out.push_back(c.mul(dims[i], (*repeats)[i]));
   }
   c.set(0, dtype, out);
@@ -133,11 +140,17 @@ void upgrade_tile(Editor& e, const Node& n) {
   Rewrite w(e, n);
   const auto axis = e.graph().constant(w.input(2));
   const int32_t rank = w.rank_or_wait(w.input(0));
-  if (!axis || axis->count() != 1 || rank < 0) cannot_upgrade(n, "the axis is no constant, or the operand's rank is not known");
+  if (!axis || axis->count() != 1 || rank < 0)
+    cannot_upgrade(n, "the axis is no constant, or the operand's rank is not known");
   const int64_t a = axis->int_at(0);
-  if (a < 0 || a >= rank) cannot_upgrade(n, format("axis %lld is outside the operand's rank %d", static_cast<long long>(a), rank));
-  const tn_value count = w.make("Reshape", {w.make("Cast", {w.input(1)}, {AttrValue::of("to", onnx_of_dtype(TN_INT64))}), w.ints({1})});
-  const tn_value repeats = w.make("Concat", {w.ints(Dims(static_cast<size_t>(a), 1)), count, w.ints(Dims(static_cast<size_t>(rank - a - 1), 1))}, {AttrValue::of("axis", int64_t{0})});
+  if (a < 0 || a >= rank)
+    cannot_upgrade(n, format("axis %lld is outside the operand's rank %d", static_cast<long long>(a), rank));
+  const tn_value count = w.make(
+      "Reshape", {w.make("Cast", {w.input(1)}, {AttrValue::of("to", onnx_of_dtype(TN_INT64))}), w.ints({1})});
+  const tn_value repeats = w.make(
+      "Concat",
+      {w.ints(Dims(static_cast<size_t>(a), 1)), count, w.ints(Dims(static_cast<size_t>(rank - a - 1), 1))},
+      {AttrValue::of("axis", int64_t{0})});
   w.become(0, w.make("Tile", {w.input(0), repeats}));
   w.erase();
 }

@@ -1,8 +1,8 @@
 // Slice: a range of every named axis.
 //
-// Semantics (numpy's): a negative bound counts from the axis's end; then, for a positive step, start and end are
-// clamped to [0, d]; for a negative one start to [0, d-1] and end to [-1, d-1]. The length is ceil((end-start)/step),
-// at least 0. Huge bounds (INT64_MAX) therefore mean "to the end".
+// Semantics (numpy's): a negative bound counts from the axis's end; then, for a positive step, start and end
+// are clamped to [0, d]; for a negative one start to [0, d-1] and end to [-1, d-1]. The length is
+// ceil((end-start)/step), at least 0. Huge bounds (INT64_MAX) therefore mean "to the end".
 #include "common.hpp"
 
 namespace tenon::ops {
@@ -44,13 +44,16 @@ std::optional<Range> range_of(Infer& c, tn_dim d, tn_dim start, tn_dim end, int6
   r.step = step;
   const tn_dim minus_one = c.make(-1), last = c.sub(d, 1);
   const bool up = step > 0;
-  const auto from = place(c, start, d, 0, up ? d : most(c, last, 0)), to = place(c, end, d, up ? tn_dim{0} : minus_one, up ? d : last);
+  const auto from = place(c, start, d, 0, up ? d : most(c, last, 0)),
+             to = place(c, end, d, up ? tn_dim{0} : minus_one, up ? d : last);
   if (!from || !to) return std::nullopt;
   r.start = *from;
   const tn_dim distance = up ? c.sub(*to, *from) : c.sub(*from, *to);
   const int64_t pace = step == INT64_MIN ? INT64_MAX : up ? step : -step;
-  if (c.compare(TN_DIM_LE, distance, 0) == TN_YES || d == 0) r.length = 0;
-  else r.length = most(c, pace == 1 ? distance : c.ceildiv(distance, pace), 0);
+  if (c.compare(TN_DIM_LE, distance, 0) == TN_YES || d == 0)
+    r.length = 0;
+  else
+    r.length = most(c, pace == 1 ? distance : c.ceildiv(distance, pace), 0);
   return r;
 }
 
@@ -67,7 +70,9 @@ Bounds read_bounds(Infer& c, int64_t rank) {
   b.ends = c.elements(2);
   std::optional<size_t> count;
   const auto agree = [&](const char* name, size_t n) {
-    require(!count || *count == n, std::string("operand ") + name + format(" has %zu numbers; those before have %zu", n, count.value_or(0)));
+    require(!count || *count == n,
+            std::string("operand ") + name +
+                format(" has %zu numbers; those before have %zu", n, count.value_or(0)));
     count = n;
   };
   if (b.starts) agree("starts", b.starts->size());
@@ -84,7 +89,9 @@ Bounds read_bounds(Infer& c, int64_t rank) {
       for (int64_t a : *axes) b.axes.push_back(Infer::axis(a, rank, "operand axes: value"));
     }
   } else if (count) {
-    require(*count <= static_cast<size_t>(rank), format("operand starts has %zu numbers for an operand of rank %lld", *count, static_cast<long long>(rank)));
+    require(*count <= static_cast<size_t>(rank),
+            format("operand starts has %zu numbers for an operand of rank %lld", *count,
+                   static_cast<long long>(rank)));
     for (size_t i = 0; i < *count; ++i) b.axes.push_back(static_cast<int64_t>(i));
   } else {
     b.axes_known = false;
@@ -146,7 +153,8 @@ void infer_slice(Infer& c) {
     require(!seen[axis], "operand axes names axis " + text_of(b.axes[i]) + " twice");
     seen[axis] = true;
     std::optional<Range> r;
-    if (b.starts && b.ends && b.steps_known) r = range_of(c, dims[axis], (*b.starts)[i], (*b.ends)[i], b.steps[i]);
+    if (b.starts && b.ends && b.steps_known)
+      r = range_of(c, dims[axis], (*b.starts)[i], (*b.ends)[i], b.steps[i]);
     if (r) {
       ranges[axis] = *r;
       dims[axis] = r->length;
@@ -164,7 +172,8 @@ void infer_slice(Infer& c) {
 /// Bounds were attributes before 10.
 void upgrade_slice(Editor& e, const Node& n) {
   if (n.version() >= 10) return upgrade_version_only(e, n);
-  const auto starts = n.attrs().get_ints("starts").copy(), ends = n.attrs().get_ints("ends").copy(), axes = n.attrs().get_ints("axes").copy();
+  const auto starts = n.attrs().get_ints("starts").copy(), ends = n.attrs().get_ints("ends").copy(),
+             axes = n.attrs().get_ints("axes").copy();
   Rewrite w(e, n);
   for (const char* name : {"starts", "ends", "axes"}) drop_attr(e, e.graph().node(w.id()), name);
   e.set_input(w.id(), 1, w.ints(starts));

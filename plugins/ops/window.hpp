@@ -14,7 +14,8 @@ struct Window {
   size_t axes() const { return kernel.size(); }
 };
 
-/// Reads and checks strides, dilations, pads and auto_pad for these window sizes (each checked to be 1 or more).
+/// Reads and checks strides, dilations, pads and auto_pad for these window sizes (each checked to be 1 or
+/// more).
 Window read_window(Infer& c, std::vector<tn_dim> kernel);
 /// The `kernel_shape` attribute for so many axes; unset when the node has none.
 std::optional<std::vector<tn_dim>> kernel_shape(Infer& c, size_t axes);

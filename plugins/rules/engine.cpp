@@ -6,15 +6,23 @@ namespace tenon::rules {
 namespace {
 
 constexpr uint32_t give_up_after_rollbacks = 8;
-constexpr uint32_t wide_value = 64;        // more readers than this: losing one makes no pattern possible
+constexpr uint32_t wide_value = 64;  // more readers than this: losing one makes no pattern possible
 constexpr uint64_t max_near_misses = 20000;
 
 uint64_t key(uint32_t entry, tn_node root) { return static_cast<uint64_t>(entry) << 32 | root; }
 
 }  // namespace
 
-Engine::Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& rules, RewriteServices services, EngineListener& listener, EngineOptions options)
-    : graph_(graph), ops_(ops), rules_(rules), listener_(listener), options_(std::move(options)), matcher_(graph, ops), checker_(graph, ops), rewriter_(graph, ops, services) {
+Engine::Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& rules, RewriteServices services,
+               EngineListener& listener, EngineOptions options)
+    : graph_(graph),
+      ops_(ops),
+      rules_(rules),
+      listener_(listener),
+      options_(std::move(options)),
+      matcher_(graph, ops),
+      checker_(graph, ops),
+      rewriter_(graph, ops, services) {
   states_.resize(rules.entries().size());
   matcher_.made_by = [this](const Rule& rule, tn_node n) {
     const auto i = tags_.find(n);
@@ -34,11 +42,17 @@ void Engine::choose() {
       if (said.empty()) said = listener_.switch_of(r.switch_name);
       for (size_t i = 0; said.empty() && i < r.aliases.size(); ++i) said = listener_.switch_of(r.aliases[i]);
       const std::string& mode = options_.precision;
-      if (said == "off") why = "switched off";
-      else if (said.empty() && !r.enabled) why = "off unless a switch or a chain asks for it";
-      else if (r.level > options_.level) why = "needs level " + std::to_string(r.level) + ", the run has " + std::to_string(options_.level);
-      else if (r.precision != Precision::Exact && mode == "strict") why = std::string("class ") + precision_name(r.precision) + " does not run under precision mode strict";
-      else if (r.precision == Precision::Approx && mode != "fast") why = "class approx runs under precision mode fast alone, the mode is " + mode;
+      if (said == "off")
+        why = "switched off";
+      else if (said.empty() && !r.enabled)
+        why = "off unless a switch or a chain asks for it";
+      else if (r.level > options_.level)
+        why = "needs level " + std::to_string(r.level) + ", the run has " + std::to_string(options_.level);
+      else if (r.precision != Precision::Exact && mode == "strict")
+        why =
+            std::string("class ") + precision_name(r.precision) + " does not run under precision mode strict";
+      else if (r.precision == Precision::Approx && mode != "fast")
+        why = "class approx runs under precision mode fast alone, the mode is " + mode;
       states_[e].active = why.empty();
       if (!why.empty()) {
         tn_explain_record x{};
@@ -55,9 +69,7 @@ void Engine::choose() {
   }
 }
 
-uint32_t Engine::topological(tn_node n) {
-  return n < topological_.size() ? topological_[n] : 0;
-}
+uint32_t Engine::topological(tn_node n) { return n < topological_.size() ? topological_[n] : 0; }
 
 void Engine::run() {
   choose();
@@ -85,7 +97,8 @@ void Engine::run() {
       nodes.push_back(ids[i]);
     }
   }
-  for (int64_t round = 0; round < options_.max_rounds && !nodes.empty() && !limit_ && !listener_.cancelled(); ++round) {
+  for (int64_t round = 0; round < options_.max_rounds && !nodes.empty() && !limit_ && !listener_.cancelled();
+       ++round) {
     sweep(nodes);
     apply_round();
     nodes.clear();
@@ -94,7 +107,9 @@ void Engine::run() {
       if (graph_.node(n).alive) nodes.push_back(n);
     }
     dirty_.clear();
-    std::sort(nodes.begin(), nodes.end(), [&](tn_node a, tn_node b) { return topological(a) != topological(b) ? topological(a) < topological(b) : a < b; });
+    std::sort(nodes.begin(), nodes.end(), [&](tn_node a, tn_node b) {
+      return topological(a) != topological(b) ? topological(a) < topological(b) : a < b;
+    });
   }
   if (!nodes.empty() && !limit_ && !listener_.cancelled()) {
     // Do rules still act on what they made? Then it is the limit that stopped them.
@@ -104,7 +119,10 @@ void Engine::run() {
       const std::string& name = rules_.entries()[c.entry].rule->name;
       if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
     }
-    if (!candidates_.empty()) listener_.warn("E311", "after " + std::to_string(options_.max_rounds) + " rounds these rules still find something to rewrite: " + names + "; raise max_rounds, or mark a rule that undoes another's work \"once\"");
+    if (!candidates_.empty())
+      listener_.warn("E311", "after " + std::to_string(options_.max_rounds) +
+                                 " rounds these rules still find something to rewrite: " + names +
+                                 "; raise max_rounds, or mark a rule that undoes another's work \"once\"");
   }
   tell();
 }
@@ -131,10 +149,17 @@ void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node
   for (const uint32_t v : variants) {
     const Variant& variant = e.variants[v];
     const int before = refusal.progress;
-    const auto result = matcher_.run(variant, anchor, &match, [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); }, options_.detailed);
+    const auto result = matcher_.run(
+        variant, anchor, &match, [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); },
+        options_.detailed);
     if (refusal.progress != before) refused_size = static_cast<uint32_t>(variant.nodes.size());
     if (result == Matcher::Found) {
-      Candidate c{entry, v, anchor, topological(anchor), static_cast<uint32_t>(match.nodes.size()), static_cast<uint32_t>(pool_.size())};
+      Candidate c{entry,
+                  v,
+                  anchor,
+                  topological(anchor),
+                  static_cast<uint32_t>(match.nodes.size()),
+                  static_cast<uint32_t>(pool_.size())};
       pool_.insert(pool_.end(), match.nodes.begin(), match.nodes.end());
       candidates_.push_back(c);
       return;
@@ -143,7 +168,8 @@ void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node
     const NearMiss& m = matcher_.near_miss();
     const uint32_t size = static_cast<uint32_t>(variant.nodes.size());
     // Fewest nodes missing, not most found: else the largest variant always wins.
-    if (options_.detailed && m.at != near.at && (near_size == 0 || size - m.matched < near_size - near.matched) && (m.matched > 0)) {
+    if (options_.detailed && m.at != near.at &&
+        (near_size == 0 || size - m.matched < near_size - near.matched) && (m.matched > 0)) {
       near = m;
       near_size = size;
     }
@@ -160,8 +186,10 @@ void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node
     r.reason = TN_REASON_STRUCTURE;
     r.value = near.value;
     r.expr = near.wanted.empty() ? "" : "wanted " + near.wanted;
-    if (near.at != TN_NONE) r.got = graph_.node_name(near.at) + " is " + std::string(graph_.op_name(graph_.node(near.at).op));
-    else if (near.value != TN_NONE) r.got = graph_.value_name(near.value) + " has no such producer";
+    if (near.at != TN_NONE)
+      r.got = graph_.node_name(near.at) + " is " + std::string(graph_.op_name(graph_.node(near.at).op));
+    else if (near.value != TN_NONE)
+      r.got = graph_.value_name(near.value) + " has no such producer";
     refuse(entry, anchor, std::move(r), near.matched, near_size);
   }
 }
@@ -196,14 +224,14 @@ void Engine::lost(const Candidate& c) {
   for (uint32_t i = 0; i < c.size; ++i) {
     const auto gone = erased_by_.find(pool_[c.first_node + i]);
     if (gone == erased_by_.end()) continue;
-    if (gone->second == c.entry) return; // a smaller variant of what this very rule took: no loss
+    if (gone->second == c.entry) return;  // a smaller variant of what this very rule took: no loss
     const auto& winner = rules_.entries()[gone->second];
     r.got = "lost to " + winner.rule->name + " (priority " + std::to_string(winner.rule->priority) + ")";
     break;
   }
   if (r.got.empty()) r.got = "lost to an earlier rewrite beside it";
   if (graph_.node(c.anchor).alive) {
-    spread(c.anchor, 1); // retried
+    spread(c.anchor, 1);  // retried
   }
   refuse(c.entry, c.anchor, std::move(r), c.size, c.size);
 }
@@ -213,9 +241,12 @@ void Engine::apply(const Candidate& c) {
   State& state = states_[c.entry];
   Refusal refusal;
   Match match;
-  // The graph may have changed since the sweep, so the match is made again; what still stands may be rewritten.
+  // The graph may have changed since the sweep, so the match is made again; what still stands may be
+  // rewritten.
   if (!graph_.node(c.anchor).alive ||
-      matcher_.run(e.variants[c.variant], c.anchor, &match, [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); }, false) != Matcher::Found)
+      matcher_.run(
+          e.variants[c.variant], c.anchor, &match,
+          [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); }, false) != Matcher::Found)
     return lost(c);
   std::vector<tn_value> boundary;
   std::vector<tn_node> old = match.nodes;
@@ -236,7 +267,9 @@ void Engine::apply(const Candidate& c) {
   if (outcome == Rewriter::Refused) {
     if (refusal.reason == TN_REASON_ROLLBACK && ++state.rollbacks == give_up_after_rollbacks) {
       state.active = false;
-      listener_.warn("E312", "rule '" + e.rule->name + "' is off for the rest of this run: " + std::to_string(state.rollbacks) + " rewrites in a row were undone, the last because " + refusal.got);
+      listener_.warn("E312", "rule '" + e.rule->name +
+                                 "' is off for the rest of this run: " + std::to_string(state.rollbacks) +
+                                 " rewrites in a row were undone, the last because " + refusal.got);
     }
     return refuse(c.entry, c.anchor, std::move(refusal), c.size, c.size);
   }
@@ -273,13 +306,15 @@ void Engine::apply(const Candidate& c) {
   std::string got;
   if (options_.detailed) {
     got = graph_.node_name(x.root) + " <- " + names;
-    if (rewriter_.constant_bytes_added()) got += "; new constants: " + std::to_string(rewriter_.constant_bytes_added()) + " bytes";
+    if (rewriter_.constant_bytes_added())
+      got += "; new constants: " + std::to_string(rewriter_.constant_bytes_added()) + " bytes";
   }
   x.got = sdk::str(got);
   listener_.explain(x);
 }
 
-/// Looks again at what is downstream of the new nodes, and of values that lost readers, as far as a pattern reaches.
+/// Looks again at what is downstream of the new nodes, and of values that lost readers, as far as a pattern
+/// reaches.
 void Engine::touched(const std::vector<tn_value>& boundary, const std::vector<tn_node>& made) {
   for (const tn_node n : made) spread(n, depth_);
   for (const tn_value v : boundary) {
@@ -322,7 +357,8 @@ void Engine::tell() {
   });
   for (const auto& [k, t] : all) {
     // What was refused at a node that another rule took away since is of no interest.
-    if (t->refusal.reason != TN_REASON_LOST && !graph_.node(static_cast<tn_node>(k & 0xffffffffu)).alive) continue;
+    if (t->refusal.reason != TN_REASON_LOST && !graph_.node(static_cast<tn_node>(k & 0xffffffffu)).alive)
+      continue;
     State& state = states_[k >> 32];
     if (t->refusal.reason != TN_REASON_STRUCTURE) ++state.matched;
     tn_explain_record x{};
@@ -342,7 +378,8 @@ void Engine::tell() {
   }
   for (uint32_t e = 0; e < states_.size(); ++e) {
     const State& s = states_[e];
-    if (s.matched + s.applied) listener_.count(rules_.entries()[e].rule->name, s.matched + s.applied, s.applied);
+    if (s.matched + s.applied)
+      listener_.count(rules_.entries()[e].rule->name, s.matched + s.applied, s.applied);
   }
 }
 

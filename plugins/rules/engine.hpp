@@ -12,7 +12,7 @@ struct EngineOptions {
   int32_t level = 3;
   std::string precision = "faithful";
   bool detailed = false;
-  std::string only_rule; // tests: this rule alone, whatever its switches and stage say
+  std::string only_rule;  // tests: this rule alone, whatever its switches and stage say
 };
 
 /// What the engine tells; a pass forwards it to the host.
@@ -28,23 +28,28 @@ class EngineListener {
 
 class Engine {
  public:
-  Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& rules, RewriteServices services, EngineListener& listener, EngineOptions options);
+  Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& rules, RewriteServices services,
+         EngineListener& listener, EngineOptions options);
   void run();
   uint64_t applied() const { return applied_; }
 
  private:
-  struct State { // of a rule
+  struct State {  // of a rule
     bool active = false;
     uint64_t matched = 0, applied = 0;
-    uint32_t rollbacks = 0; // since the last success
+    uint32_t rollbacks = 0;  // since the last success
   };
   struct Candidate {
     uint32_t entry, variant;
     tn_node anchor;
     uint32_t topological, size;
-    uint32_t first_node; // into pool_: the matched nodes, `size` of them
+    uint32_t first_node;  // into pool_: the matched nodes, `size` of them
   };
-  struct Told { Refusal refusal; uint32_t matched_nodes = 0, pattern_nodes = 0; uint32_t topological = 0; };
+  struct Told {
+    Refusal refusal;
+    uint32_t matched_nodes = 0, pattern_nodes = 0;
+    uint32_t topological = 0;
+  };
 
   void choose();
   void sweep(const std::vector<tn_node>& nodes);
@@ -67,16 +72,16 @@ class Engine {
   MatchChecker checker_;
   Rewriter rewriter_;
   std::vector<State> states_;
-  uint32_t depth_ = 1; // of the deepest active variant
+  uint32_t depth_ = 1;  // of the deepest active variant
   std::vector<uint32_t> topological_;
   std::vector<Candidate> candidates_;
   std::vector<tn_node> pool_;
   std::vector<tn_node> dirty_;
-  std::vector<uint8_t> reach_; // per node: depth that a change still spreads from it, this round
+  std::vector<uint8_t> reach_;  // per node: depth that a change still spreads from it, this round
   std::vector<tn_node> queue_, next_queue_;
-  std::unordered_map<tn_node, uint32_t> erased_by_; // entry
-  std::unordered_map<tn_node, std::vector<const Rule*>> tags_; // rules flagged once that made a node
-  std::unordered_map<uint64_t, Told> told_; // by (entry, root)
+  std::unordered_map<tn_node, uint32_t> erased_by_;             // entry
+  std::unordered_map<tn_node, std::vector<const Rule*>> tags_;  // rules flagged once that made a node
+  std::unordered_map<uint64_t, Told> told_;                     // by (entry, root)
   uint64_t near_misses_ = 0, applied_ = 0;
   bool limit_ = false;
 };

@@ -13,7 +13,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
       const size_t old = row[j];
-      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) == std::tolower(static_cast<unsigned char>(b[j - 1]));
+      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                        std::tolower(static_cast<unsigned char>(b[j - 1]));
       row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (same ? 0u : 1u)});
       diagonal = old;
     }
@@ -34,7 +35,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
   }
   std::sort(near.begin(), near.end());
   near.erase(std::unique(near.begin(), near.end()), near.end());
-  while (!near.empty() && near.back().first > near.front().first) near.pop_back(); // the nearest alone
+  while (!near.empty() && near.back().first > near.front().first) near.pop_back();  // the nearest alone
   if (near.size() > 3) near.resize(3);
   if (near.empty()) return {};
   std::string s = "did you mean ";
@@ -66,11 +67,13 @@ std::string Findings::render(const Finding& f) const {
 void Findings::emit(const sdk::Diag& diag, bool strict) const {
   std::vector<const Finding*> order;
   for (const auto& f : found_) order.push_back(&f);
-  std::stable_sort(order.begin(), order.end(), [](const Finding* a, const Finding* b) { return a->offset < b->offset; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Finding* a, const Finding* b) { return a->offset < b->offset; });
   for (const Finding* f : order) {
     const auto p = source_->place(f->offset);
     const auto severity = strict && f->severity == TN_SEVERITY_WARNING ? TN_SEVERITY_ERROR : f->severity;
-    diag.report(severity, f->code, source_->path + ":" + std::to_string(p.line) + ":" + std::to_string(p.column), render(*f));
+    diag.report(severity, f->code,
+                source_->path + ":" + std::to_string(p.line) + ":" + std::to_string(p.column), render(*f));
   }
 }
 

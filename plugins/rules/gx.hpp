@@ -1,5 +1,5 @@
-// gx, the expression language of rules: guards, computed constants, attribute values. Expressions only: no loops,
-// assignments, user functions, input or output. docs/rules.md gives its meaning.
+// gx, the expression language of rules: guards, computed constants, attribute values. Expressions only: no
+// loops, assignments, user functions, input or output. docs/rules.md gives its meaning.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,8 +9,29 @@
 namespace tenon::rules::gx {
 
 enum class Op : uint8_t {
-  Number, Text, Bool, Nothing, List, Name, Attribute, Call, Index, Slice,
-  Negate, Not, And, Or, Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Compare, If
+  Number,
+  Text,
+  Bool,
+  Nothing,
+  List,
+  Name,
+  Attribute,
+  Call,
+  Index,
+  Slice,
+  Negate,
+  Not,
+  And,
+  Or,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  FloorDiv,
+  Mod,
+  Pow,
+  Compare,
+  If
 };
 enum class Relation : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, In, NotIn };
 
@@ -25,13 +46,14 @@ struct Ref {
 struct Expr {
   Op op = Op::Number;
   bool is_int = false;
-  uint16_t column = 0;  // from 0, in the expression's text
-  uint16_t function = 0; // Call: index into functions()
-  double number = 0;     // Number, Bool
-  std::string text;      // Text, Name, Attribute (its name), Call (its name)
-  std::vector<uint32_t> args; // indices; Slice: base, from, to (`none` when left out); If: value, condition, else
-  std::vector<Relation> relations; // Compare: args.size() - 1
-  Ref ref;               // Name, Attribute
+  uint16_t column = 0;    // from 0, in the expression's text
+  uint16_t function = 0;  // Call: index into functions()
+  double number = 0;      // Number, Bool
+  std::string text;       // Text, Name, Attribute (its name), Call (its name)
+  std::vector<uint32_t>
+      args;  // indices; Slice: base, from, to (`none` when left out); If: value, condition, else
+  std::vector<Relation> relations;  // Compare: args.size() - 1
+  Ref ref;                          // Name, Attribute
 };
 
 struct Program {
@@ -42,7 +64,7 @@ struct Program {
 };
 
 struct Error {
-  std::string code; // E30x
+  std::string code;  // E30x
   size_t column = 0;
   std::string message, hint;
 };
@@ -63,7 +85,7 @@ void resolve(Program* program, const Names& names, std::vector<Error>* errors);
 struct Function {
   const char* name;
   uint8_t min_args, max_args;
-  bool takes_node; // its first argument is a node of the pattern
+  bool takes_node;  // its first argument is a node of the pattern
 };
 const std::vector<Function>& functions();
 

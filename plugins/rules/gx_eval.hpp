@@ -29,7 +29,8 @@ class Evaluator {
   Value equal(const Value& a, const Value& b);
   Value truth(const Value& v);
   Value shape(const Value& v);
-  /// As a tensor: numbers and lists of numbers become one, constants of the graph are read. Unknown on failure.
+  /// As a tensor: numbers and lists of numbers become one, constants of the graph are read. Unknown on
+  /// failure.
   Value tensor(const Value& v);
   bool spend(int64_t elements);
 

@@ -8,8 +8,42 @@ namespace tenon::rules::gx {
 namespace {
 
 enum Id : uint16_t {
-  Shape, Rank, Numel, Bytes, Dtype, Const, Axes, SuffixAxes, First, SwapsLast2, Broadcastable, Present, Opname, Attr, Default,
-  Item, All, Any, IsFinite, Min, Max, Sum, Sqrt, Exp, Log, Abs, Reshape, Transpose, Concat, Split, Slice_, Pad, Cast, Full, Matmul, Len
+  Shape,
+  Rank,
+  Numel,
+  Bytes,
+  Dtype,
+  Const,
+  Axes,
+  SuffixAxes,
+  First,
+  SwapsLast2,
+  Broadcastable,
+  Present,
+  Opname,
+  Attr,
+  Default,
+  Item,
+  All,
+  Any,
+  IsFinite,
+  Min,
+  Max,
+  Sum,
+  Sqrt,
+  Exp,
+  Log,
+  Abs,
+  Reshape,
+  Transpose,
+  Concat,
+  Split,
+  Slice_,
+  Pad,
+  Cast,
+  Full,
+  Matmul,
+  Len
 };
 
 bool integers(const Value& v, std::vector<int64_t>* out) {
@@ -38,13 +72,18 @@ bool integers(const Value& v, std::vector<int64_t>* out) {
 Value reshape(Tensor t, std::vector<int64_t> dims) {
   int64_t known = 1, holes = 0;
   for (int64_t d : dims) {
-    if (d == -1) ++holes;
-    else if (d < 0) return Value::unknown("reshape: dimension " + std::to_string(d));
-    else known = sdk::checked_mul(known, d);
+    if (d == -1)
+      ++holes;
+    else if (d < 0)
+      return Value::unknown("reshape: dimension " + std::to_string(d));
+    else
+      known = sdk::checked_mul(known, d);
   }
   for (auto& d : dims)
-    if (d == -1 && holes == 1 && known > 0 && t.count() % known == 0) d = t.count() / known, known *= d, holes = 0;
-  if (holes || known != t.count()) return Value::unknown("reshape: " + sdk::dims_text(t.dims) + " does not fit " + sdk::dims_text(dims));
+    if (d == -1 && holes == 1 && known > 0 && t.count() % known == 0)
+      d = t.count() / known, known *= d, holes = 0;
+  if (holes || known != t.count())
+    return Value::unknown("reshape: " + sdk::dims_text(t.dims) + " does not fit " + sdk::dims_text(dims));
   t.dims = std::move(dims);
   return Value::of(std::move(t));
 }
@@ -57,7 +96,9 @@ Value transpose(const Tensor& t, const std::vector<int64_t>& perm) {
     ok = perm[i] >= 0 && perm[i] < static_cast<int64_t>(rank) && !seen[static_cast<size_t>(perm[i])];
     if (ok) seen[static_cast<size_t>(perm[i])] = true;
   }
-  if (!ok) return Value::unknown("transpose: " + sdk::dims_text(perm) + " is no permutation of rank " + std::to_string(rank));
+  if (!ok)
+    return Value::unknown("transpose: " + sdk::dims_text(perm) + " is no permutation of rank " +
+                          std::to_string(rank));
   std::vector<int64_t> stride(rank, 1), step(rank), at(rank, 0);
   for (size_t i = rank; i-- > 1;) stride[i - 1] = stride[i] * t.dims[i];
   Tensor out;
@@ -127,16 +168,20 @@ Value concat(const std::vector<Tensor>& parts, size_t axis) {
 }
 
 Value matmul(const Tensor& a, const Tensor& b, int64_t limit) {
-  if (a.dims.size() != 2 || b.dims.size() != 2 || a.dims[1] != b.dims[0]) return Value::unknown("matmul: wants [m,k] and [k,n], found " + sdk::dims_text(a.dims) + " and " + sdk::dims_text(b.dims));
+  if (a.dims.size() != 2 || b.dims.size() != 2 || a.dims[1] != b.dims[0])
+    return Value::unknown("matmul: wants [m,k] and [k,n], found " + sdk::dims_text(a.dims) + " and " +
+                          sdk::dims_text(b.dims));
   const int64_t m = a.dims[0], k = a.dims[1], n = b.dims[1];
-  if (sdk::checked_mul(sdk::checked_mul(m, k), n) > limit) return Value::unknown("matmul: too large to compute");
+  if (sdk::checked_mul(sdk::checked_mul(m, k), n) > limit)
+    return Value::unknown("matmul: too large to compute");
   Tensor out;
   out.dims = {m, n};
   out.data->assign(static_cast<size_t>(m * n), 0);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t x = 0; x < k; ++x) {
       const double f = (*a.data)[static_cast<size_t>(i * k + x)];
-      for (int64_t j = 0; j < n; ++j) (*out.data)[static_cast<size_t>(i * n + j)] += f * (*b.data)[static_cast<size_t>(x * n + j)];
+      for (int64_t j = 0; j < n; ++j)
+        (*out.data)[static_cast<size_t>(i * n + j)] += f * (*b.data)[static_cast<size_t>(x * n + j)];
     }
   return Value::of(std::move(out));
 }
@@ -174,7 +219,9 @@ struct Library {
   static Value number(Evaluator& e, const Value& v, const char* who) {
     const Value t = e.tensor(v);
     if (t.is_unknown()) return t;
-    if (t.tensor.count() != 1) return Value::unknown(std::string(who) + ": wants one number, found " + std::to_string(t.tensor.count()) + " elements");
+    if (t.tensor.count() != 1)
+      return Value::unknown(std::string(who) + ": wants one number, found " +
+                            std::to_string(t.tensor.count()) + " elements");
     Value r = Value::real((*t.tensor.data)[0]);
     r.is_int = sdk::is_integer(t.tensor.dtype) && r.number == std::floor(r.number);
     return r;
@@ -205,7 +252,8 @@ struct Library {
       all.insert(all.end(), t.tensor.data->begin(), t.tensor.data->end());
     }
     if (all.empty()) return Value::unknown("min or max of nothing");
-    Value r = Value::real(least ? *std::min_element(all.begin(), all.end()) : *std::max_element(all.begin(), all.end()));
+    Value r = Value::real(least ? *std::min_element(all.begin(), all.end())
+                                : *std::max_element(all.begin(), all.end()));
     r.is_int = whole;
     return r;
   }
@@ -239,29 +287,36 @@ struct Library {
       const Value& d = x.list[i];
       if (d.kind == Value::Number && d.number == 1) continue;
       Value same = e.truth(e.equal(d, y.list[y.list.size() - x.list.size() + i]));
-      if (same.is_unknown()) result = std::move(same);
-      else if (same.number == 0) return same;
+      if (same.is_unknown())
+        result = std::move(same);
+      else if (same.number == 0)
+        return same;
     }
     return result;
   }
 };
 
 Value Evaluator::call(const Expr& call_expr) {
-  const Expr e = call_expr; // the program's nodes stay, but their vector is read through other calls
+  const Expr e = call_expr;  // the program's nodes stay, but their vector is read through other calls
   const Id id = static_cast<Id>(e.function);
   const Expr& a0 = program_->nodes[e.args[0]];
   // Functions of nodes do not evaluate their first argument.
   switch (id) {
-    case Present: return a0.ref.kind == Ref::Node ? Value::boolean(scope_.present(a0.ref.index)) : Value::boolean(eval(e.args[0]).kind != Value::Absent);
-    case Opname: return scope_.present(a0.ref.index) ? Value::string(scope_.op(a0.ref.index)) : Value{};
-    case Axes: return scope_.present(a0.ref.index) ? scope_.axes(a0.ref.index) : Value{};
+    case Present:
+      return a0.ref.kind == Ref::Node ? Value::boolean(scope_.present(a0.ref.index))
+                                      : Value::boolean(eval(e.args[0]).kind != Value::Absent);
+    case Opname:
+      return scope_.present(a0.ref.index) ? Value::string(scope_.op(a0.ref.index)) : Value{};
+    case Axes:
+      return scope_.present(a0.ref.index) ? scope_.axes(a0.ref.index) : Value{};
     case Attr: {
       const Value name = eval(e.args[1]);
       if (name.kind != Value::Text) return Value::unknown("attr: its second argument must be text");
       Value v = scope_.present(a0.ref.index) ? scope_.attribute(a0.ref.index, name.text) : Value{};
       return v.kind == Value::Absent && e.args.size() > 2 ? eval(e.args[2]) : v;
     }
-    default: break;
+    default:
+      break;
   }
   std::vector<Value> a;
   for (uint32_t i : e.args) a.push_back(eval(i));
@@ -275,7 +330,8 @@ Value Evaluator::call(const Expr& call_expr) {
   }
   std::vector<int64_t> ints;
   switch (id) {
-    case Shape: return shape(a[0]);
+    case Shape:
+      return shape(a[0]);
     case Rank: {
       const Value s = shape(a[0]);
       if (s.is_unknown()) return Value::unknown("rank of " + a[0].show());
@@ -287,7 +343,8 @@ Value Evaluator::call(const Expr& call_expr) {
       if (a[0].kind == Value::List) return Value::integer(static_cast<int64_t>(s.list.size()));
       return s.list.empty() ? Value::unknown("len: a scalar has none") : s.list[0];
     }
-    case Numel: return Library::numel(*this, a[0]);
+    case Numel:
+      return Library::numel(*this, a[0]);
     case Bytes: {
       tn_dtype d = a[0].kind == Value::Tensor ? a[0].tensor.dtype : TN_FLOAT32;
       if (a[0].kind == Value::Graph) {
@@ -299,8 +356,10 @@ Value Evaluator::call(const Expr& call_expr) {
       }
       return arithmetic(Op::Mul, Library::numel(*this, a[0]), Value::real(TN_DTYPE_BITS(d) / 8.0));
     }
-    case Dtype: return Library::dtype_of(*this, a[0]);
-    case Const: return Value::boolean(a[0].kind != Value::Graph || scope_.is_constant(a[0].graph));
+    case Dtype:
+      return Library::dtype_of(*this, a[0]);
+    case Const:
+      return Value::boolean(a[0].kind != Value::Graph || scope_.is_constant(a[0].graph));
     case SuffixAxes: {
       if (!a[1].is_number()) return Value::unknown("suffix_axes: the rank is not known");
       if (!integers(a[0], &ints)) return Value::unknown("suffix_axes: the axes are not known");
@@ -312,7 +371,8 @@ Value Evaluator::call(const Expr& call_expr) {
       return Value::boolean(ok);
     }
     case First: {
-      if (!integers(a[0], &ints) || ints.empty()) return Value::unknown("first: wants a list of axes, found " + a[0].show());
+      if (!integers(a[0], &ints) || ints.empty())
+        return Value::unknown("first: wants a list of axes, found " + a[0].show());
       if (a.size() == 2 && !a[1].is_number()) return Value::unknown("first: the rank is not known");
       if (a.size() == 2)
         for (auto& i : ints) i = i < 0 ? i + static_cast<int64_t>(a[1].number) : i;
@@ -321,13 +381,17 @@ Value Evaluator::call(const Expr& call_expr) {
     case SwapsLast2: {
       if (!a[1].is_number()) return Value::unknown("swaps_last2: the rank is not known");
       const int64_t rank = static_cast<int64_t>(a[1].number);
-      if (!integers(a[0], &ints)) return Value::unknown("swaps_last2: wants a permutation, found " + a[0].show());
+      if (!integers(a[0], &ints))
+        return Value::unknown("swaps_last2: wants a permutation, found " + a[0].show());
       bool ok = rank >= 2 && static_cast<int64_t>(ints.size()) == rank;
-      for (int64_t i = 0; ok && i < rank; ++i) ok = ints[static_cast<size_t>(i)] == (i == rank - 1 ? rank - 2 : i == rank - 2 ? rank - 1 : i);
+      for (int64_t i = 0; ok && i < rank; ++i)
+        ok = ints[static_cast<size_t>(i)] == (i == rank - 1 ? rank - 2 : i == rank - 2 ? rank - 1 : i);
       return Value::boolean(ok);
     }
-    case Broadcastable: return Library::broadcastable(*this, a[0], a[1]);
-    case Item: return Library::number(*this, a[0], "item");
+    case Broadcastable:
+      return Library::broadcastable(*this, a[0], a[1]);
+    case Item:
+      return Library::number(*this, a[0], "item");
     case All:
     case Any: {
       Value t = a[0].kind == Value::List ? a[0] : tensor(a[0]);
@@ -348,9 +412,13 @@ Value Evaluator::call(const Expr& call_expr) {
       }
       return Value::boolean(id == All ? all : any);
     }
-    case IsFinite: return Library::map(*this, a[0], [](double d) { return std::isfinite(d) ? 1.0 : 0.0; }, TN_BOOL);
-    case Min: return Library::extreme(*this, a, true);
-    case Max: return Library::extreme(*this, a, false);
+    case IsFinite:
+      return Library::map(
+          *this, a[0], [](double d) { return std::isfinite(d) ? 1.0 : 0.0; }, TN_BOOL);
+    case Min:
+      return Library::extreme(*this, a, true);
+    case Max:
+      return Library::extreme(*this, a, false);
     case Sum: {
       const Value t = tensor(a[0]);
       if (t.is_unknown()) return t;
@@ -360,15 +428,22 @@ Value Evaluator::call(const Expr& call_expr) {
       r.is_int = sdk::is_integer(t.tensor.dtype);
       return r;
     }
-    case Sqrt: return Library::map(*this, a[0], [](double d) { return std::sqrt(d); });
-    case Exp: return Library::map(*this, a[0], [](double d) { return std::exp(d); });
-    case Log: return Library::map(*this, a[0], [](double d) { return std::log(d); });
-    case Abs: return Library::map(*this, a[0], [](double d) { return std::fabs(d); });
-    default: break;
+    case Sqrt:
+      return Library::map(*this, a[0], [](double d) { return std::sqrt(d); });
+    case Exp:
+      return Library::map(*this, a[0], [](double d) { return std::exp(d); });
+    case Log:
+      return Library::map(*this, a[0], [](double d) { return std::log(d); });
+    case Abs:
+      return Library::map(*this, a[0], [](double d) { return std::fabs(d); });
+    default:
+      break;
   }
 
   // What is left works on tensors.
-  const auto need_ints = [&](size_t i) { return integers(a[i].kind == Value::Graph ? tensor(a[i]) : a[i], &ints); };
+  const auto need_ints = [&](size_t i) {
+    return integers(a[i].kind == Value::Graph ? tensor(a[i]) : a[i], &ints);
+  };
   if (id == Full) {
     if (!need_ints(0)) return Value::unknown("full: wants a list of dimensions, found " + a[0].show());
     const Value v = Library::number(*this, a[1], "full");
@@ -381,7 +456,8 @@ Value Evaluator::call(const Expr& call_expr) {
     return Value::of(std::move(t));
   }
   if (id == Concat) {
-    if (a[0].kind != Value::List || a[0].list.empty()) return Value::unknown("concat: wants a list of tensors, found " + a[0].show());
+    if (a[0].kind != Value::List || a[0].list.empty())
+      return Value::unknown("concat: wants a list of tensors, found " + a[0].show());
     std::vector<Tensor> parts;
     for (const auto& i : a[0].list) {
       Value t = tensor(i);
@@ -390,7 +466,8 @@ Value Evaluator::call(const Expr& call_expr) {
       parts.push_back(std::move(t.tensor));
     }
     size_t axis = 0;
-    if (!normal_axis(a.size() > 1 ? a[1] : Value::integer(0), parts[0].dims.size(), &axis)) return Value::unknown("concat: no such axis");
+    if (!normal_axis(a.size() > 1 ? a[1] : Value::integer(0), parts[0].dims.size(), &axis))
+      return Value::unknown("concat: no such axis");
     return concat(parts, axis);
   }
   Value t = tensor(a[0]);
@@ -410,12 +487,15 @@ Value Evaluator::call(const Expr& call_expr) {
     }
     case Split: {
       size_t axis = 0;
-      if (!normal_axis(a.size() > 2 ? a[2] : Value::integer(0), t.tensor.dims.size(), &axis)) return Value::unknown("split: no such axis");
+      if (!normal_axis(a.size() > 2 ? a[2] : Value::integer(0), t.tensor.dims.size(), &axis))
+        return Value::unknown("split: no such axis");
       if (!need_ints(1)) return Value::unknown("split: wants a number of parts or their sizes");
       const int64_t n = t.tensor.dims[axis];
       if (a[1].is_number()) {
         const int64_t parts = ints[0];
-        if (parts < 1 || parts > 4096 || n % parts) return Value::unknown("split: " + std::to_string(n) + " into " + std::to_string(parts) + " equal parts");
+        if (parts < 1 || parts > 4096 || n % parts)
+          return Value::unknown("split: " + std::to_string(n) + " into " + std::to_string(parts) +
+                                " equal parts");
         ints.assign(static_cast<size_t>(parts), n / parts);
       }
       int64_t at = 0;
@@ -429,9 +509,12 @@ Value Evaluator::call(const Expr& call_expr) {
     }
     case Slice_: {
       size_t axis = 0;
-      if (!normal_axis(a[1], t.tensor.dims.size(), &axis) || !a[2].is_number() || !a[3].is_number()) return Value::unknown("slice: wants (tensor, axis, from, to)");
+      if (!normal_axis(a[1], t.tensor.dims.size(), &axis) || !a[2].is_number() || !a[3].is_number())
+        return Value::unknown("slice: wants (tensor, axis, from, to)");
       const double n = static_cast<double>(t.tensor.dims[axis]);
-      const auto bound = [n](double d) { return static_cast<int64_t>(std::clamp(d < 0 ? d + n : d, 0.0, n)); };
+      const auto bound = [n](double d) {
+        return static_cast<int64_t>(std::clamp(d < 0 ? d + n : d, 0.0, n));
+      };
       const int64_t from = bound(a[2].number);
       return Value::of(cut(t.tensor, axis, from, std::max(from, bound(a[3].number))));
     }
@@ -452,7 +535,8 @@ Value Evaluator::call(const Expr& call_expr) {
       const Value b = tensor(a[1]);
       return b.is_unknown() ? b : matmul(t.tensor, b.tensor, budget_);
     }
-    default: return Value::unknown("not a function");
+    default:
+      return Value::unknown("not a function");
   }
 }
 

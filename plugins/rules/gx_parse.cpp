@@ -7,7 +7,7 @@
 namespace tenon::rules::gx {
 namespace {
 
-constexpr size_t max_length = 2000; // bounds recursion too: each level eats at least one character
+constexpr size_t max_length = 2000;  // bounds recursion too: each level eats at least one character
 constexpr int max_depth = 100;
 
 struct Token {
@@ -36,7 +36,9 @@ class Parser {
     token_.column = at_;
     if (at_ >= text_.size()) return;
     const char c = text_[at_];
-    const auto digit = [&](size_t i) { return i < text_.size() && std::isdigit(static_cast<unsigned char>(text_[i])); };
+    const auto digit = [&](size_t i) {
+      return i < text_.size() && std::isdigit(static_cast<unsigned char>(text_[i]));
+    };
     if (digit(at_) || (c == '.' && digit(at_ + 1))) {
       size_t end = at_;
       bool whole = true;
@@ -62,7 +64,9 @@ class Parser {
       at_ = end;
     } else if (std::isalpha(static_cast<unsigned char>(c)) || c == '_') {
       size_t end = at_;
-      while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_')) ++end;
+      while (end < text_.size() &&
+             (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_'))
+        ++end;
       token_.kind = Token::Word;
       token_.text = std::string(text_.substr(at_, end - at_));
       at_ = end;
@@ -82,9 +86,11 @@ class Parser {
       token_.text = std::string(1, c);
       for (const auto t : two)
         if (text_.substr(at_, 2) == t) token_.text = std::string(t);
-      if (std::string_view("+-*/%<>()[],.:!=").find(c) == std::string_view::npos || token_.text == "!") token_.kind = Token::Bad;
+      if (std::string_view("+-*/%<>()[],.:!=").find(c) == std::string_view::npos || token_.text == "!")
+        token_.kind = Token::Bad;
       at_ += token_.text.size();
-      if (token_.kind == Token::Bad) fail(token_.column, "character '" + token_.text + "' has no meaning here");
+      if (token_.kind == Token::Bad)
+        fail(token_.column, "character '" + token_.text + "' has no meaning here");
     }
   }
   void fail(size_t column, std::string message, std::string hint = {}) {
@@ -95,9 +101,14 @@ class Parser {
     std::string hint;
     if (token_.text == "=") hint = "to compare, write '=='";
     if (token_.text == "&" || token_.text == "|") hint = "write 'and', 'or'";
-    fail(token_.column, std::string("expected ") + wanted + ", found " + (token_.kind == Token::End ? "the end" : "'" + token_.text + "'"), hint);
+    fail(token_.column,
+         std::string("expected ") + wanted + ", found " +
+             (token_.kind == Token::End ? "the end" : "'" + token_.text + "'"),
+         hint);
   }
-  bool is(std::string_view s) const { return (token_.kind == Token::Sign || token_.kind == Token::Word) && token_.text == s; }
+  bool is(std::string_view s) const {
+    return (token_.kind == Token::Sign || token_.kind == Token::Word) && token_.text == s;
+  }
   bool take(std::string_view s) {
     if (!is(s)) return false;
     advance();
@@ -156,18 +167,26 @@ class Parser {
     return e;
   }
   bool relation(Relation* r) {
-    if (take("==")) *r = Relation::Eq;
-    else if (take("!=")) *r = Relation::Ne;
-    else if (take("<=")) *r = Relation::Le;
-    else if (take(">=")) *r = Relation::Ge;
-    else if (take("<")) *r = Relation::Lt;
-    else if (take(">")) *r = Relation::Gt;
-    else if (take("in")) *r = Relation::In;
+    if (take("=="))
+      *r = Relation::Eq;
+    else if (take("!="))
+      *r = Relation::Ne;
+    else if (take("<="))
+      *r = Relation::Le;
+    else if (take(">="))
+      *r = Relation::Ge;
+    else if (take("<"))
+      *r = Relation::Lt;
+    else if (take(">"))
+      *r = Relation::Gt;
+    else if (take("in"))
+      *r = Relation::In;
     else if (is("not")) {
       advance();
       expect("in");
       *r = Relation::NotIn;
-    } else return false;
+    } else
+      return false;
     return !failed();
   }
   uint32_t comparison() {
@@ -281,7 +300,8 @@ class Parser {
       program_.nodes[e].text = t.text;
       return e;
     }
-    if (t.kind == Token::Word && t.text != "if" && t.text != "else" && t.text != "and" && t.text != "or" && t.text != "in") {
+    if (t.kind == Token::Word && t.text != "if" && t.text != "else" && t.text != "and" && t.text != "or" &&
+        t.text != "in") {
       advance();
       if (t.text == "true" || t.text == "True" || t.text == "false" || t.text == "False") {
         const uint32_t e = add(Op::Bool, t.column);
@@ -339,32 +359,44 @@ bool parse(std::string_view text, Program* program, std::vector<Error>* errors) 
 const std::vector<Function>& functions() {
   // The order is that of the enum in gx_functions.cpp.
   static const std::vector<Function> list = {
-      {"shape", 1, 1, false}, {"rank", 1, 1, false}, {"numel", 1, 1, false}, {"bytes", 1, 1, false}, {"dtype", 1, 1, false},
-      {"const", 1, 1, false}, {"axes", 1, 1, true}, {"suffix_axes", 2, 2, false}, {"first", 1, 2, false}, {"swaps_last2", 2, 2, false},
-      {"broadcastable", 2, 2, false}, {"present", 1, 1, false}, {"opname", 1, 1, true}, {"attr", 2, 3, true}, {"default", 2, 2, false},
-      {"item", 1, 1, false}, {"all", 1, 1, false}, {"any", 1, 1, false}, {"isfinite", 1, 1, false}, {"min", 1, 8, false},
-      {"max", 1, 8, false}, {"sum", 1, 1, false}, {"sqrt", 1, 1, false}, {"exp", 1, 1, false}, {"log", 1, 1, false}, {"abs", 1, 1, false},
-      {"reshape", 2, 2, false}, {"transpose", 1, 2, false}, {"concat", 1, 2, false}, {"split", 2, 3, false}, {"slice", 4, 4, false},
-      {"pad", 2, 3, false}, {"cast", 2, 2, false}, {"full", 2, 2, false}, {"matmul", 2, 2, false}, {"len", 1, 1, false}};
+      {"shape", 1, 1, false},       {"rank", 1, 1, false},          {"numel", 1, 1, false},
+      {"bytes", 1, 1, false},       {"dtype", 1, 1, false},         {"const", 1, 1, false},
+      {"axes", 1, 1, true},         {"suffix_axes", 2, 2, false},   {"first", 1, 2, false},
+      {"swaps_last2", 2, 2, false}, {"broadcastable", 2, 2, false}, {"present", 1, 1, false},
+      {"opname", 1, 1, true},       {"attr", 2, 3, true},           {"default", 2, 2, false},
+      {"item", 1, 1, false},        {"all", 1, 1, false},           {"any", 1, 1, false},
+      {"isfinite", 1, 1, false},    {"min", 1, 8, false},           {"max", 1, 8, false},
+      {"sum", 1, 1, false},         {"sqrt", 1, 1, false},          {"exp", 1, 1, false},
+      {"log", 1, 1, false},         {"abs", 1, 1, false},           {"reshape", 2, 2, false},
+      {"transpose", 1, 2, false},   {"concat", 1, 2, false},        {"split", 2, 3, false},
+      {"slice", 4, 4, false},       {"pad", 2, 3, false},           {"cast", 2, 2, false},
+      {"full", 2, 2, false},        {"matmul", 2, 2, false},        {"len", 1, 1, false}};
   return list;
 }
 
 void resolve(Program* program, const Names& names, std::vector<Error>* errors) {
   const auto bind = [&](Expr& e) {
     e.ref = names.find(e.text);
-    if (e.ref.kind == Ref::Unbound) errors->push_back({"E302", e.column, "unknown name '" + e.text + "'", did_you_mean(e.text, names.all())});
+    if (e.ref.kind == Ref::Unbound)
+      errors->push_back(
+          {"E302", e.column, "unknown name '" + e.text + "'", did_you_mean(e.text, names.all())});
   };
-  std::vector<bool> node_expected(program->nodes.size()); // names that may stand for a node
+  std::vector<bool> node_expected(program->nodes.size());  // names that may stand for a node
   for (auto& e : program->nodes) {
     if (e.op == Op::Attribute) {
       Expr& base = program->nodes[e.args[0]];
       node_expected[e.args[0]] = true;
       if (base.op != Op::Name) {
-        errors->push_back({"E304", e.column, "'." + e.text + "' needs the name of a pattern node before it", {}});
+        errors->push_back(
+            {"E304", e.column, "'." + e.text + "' needs the name of a pattern node before it", {}});
         continue;
       }
       const Ref r = names.find(base.text);
-      if (r.kind != Ref::Unbound && r.kind != Ref::Node) errors->push_back({"E304", base.column, "'" + base.text + "' is a value; only nodes of the pattern have attributes", {}});
+      if (r.kind != Ref::Unbound && r.kind != Ref::Node)
+        errors->push_back({"E304",
+                           base.column,
+                           "'" + base.text + "' is a value; only nodes of the pattern have attributes",
+                           {}});
       e.ref = r;
     } else if (e.op == Op::Call) {
       const Function* f = nullptr;
@@ -376,13 +408,18 @@ void resolve(Program* program, const Names& names, std::vector<Error>* errors) {
       if (!f) {
         std::vector<std::string_view> known;
         for (const auto& k : functions()) known.emplace_back(k.name);
-        errors->push_back({"E301", e.column, "unknown function '" + e.text + "'", did_you_mean(e.text, known)});
+        errors->push_back(
+            {"E301", e.column, "unknown function '" + e.text + "'", did_you_mean(e.text, known)});
         continue;
       }
       if (e.args.size() < f->min_args || e.args.size() > f->max_args) {
         std::string wanted = std::to_string(f->min_args);
         if (f->max_args != f->min_args) wanted += " to " + std::to_string(f->max_args);
-        errors->push_back({"E305", e.column, "'" + e.text + "' takes " + wanted + " argument(s), found " + std::to_string(e.args.size()), {}});
+        errors->push_back(
+            {"E305",
+             e.column,
+             "'" + e.text + "' takes " + wanted + " argument(s), found " + std::to_string(e.args.size()),
+             {}});
         continue;
       }
       const bool presence = e.text == "present";
@@ -400,7 +437,11 @@ void resolve(Program* program, const Names& names, std::vector<Error>* errors) {
     if (e.op != Op::Name) continue;
     bind(e);
     if (e.ref.kind == Ref::Node && !node_expected[i])
-      errors->push_back({"E304", e.column, "'" + e.text + "' is a node, not a value; write '" + e.text + ".attribute' or a function of nodes such as present(" + e.text + ")", {}});
+      errors->push_back({"E304",
+                         e.column,
+                         "'" + e.text + "' is a node, not a value; write '" + e.text +
+                             ".attribute' or a function of nodes such as present(" + e.text + ")",
+                         {}});
   }
 }
 

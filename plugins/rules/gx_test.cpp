@@ -8,7 +8,8 @@ namespace sdk = tenon::sdk;
 
 namespace {
 
-/// Names with fixed meanings: values W (2x3 constant), X (unknown batch), B (absent), S (scalar); node n; let L.
+/// Names with fixed meanings: values W (2x3 constant), X (unknown batch), B (absent), S (scalar); node n; let
+/// L.
 class World : public Scope, public Names {
  public:
   std::vector<std::string> values{"W", "X", "B", "S", "U"};
@@ -43,9 +44,12 @@ class World : public Scope, public Names {
     return {TN_KIND_TENSOR, TN_FLOAT32, -1, 0, nullptr};
   }
   bool constant(tn_value v, tn_tensor* t) override {
-    if (v == 0) *t = {TN_FLOAT32, 2, w_dims.data(), w.data(), 24};
-    else if (v == 3) *t = {TN_FLOAT32, 0, nullptr, s.data(), 4};
-    else return false;
+    if (v == 0)
+      *t = {TN_FLOAT32, 2, w_dims.data(), w.data(), 24};
+    else if (v == 3)
+      *t = {TN_FLOAT32, 0, nullptr, s.data(), 4};
+    else
+      return false;
     return true;
   }
   bool is_constant(tn_value v) override { return v == 0 || v == 3; }
@@ -61,7 +65,8 @@ std::string eval(const std::string& text, bool estimate = false, bool node_prese
   Program p;
   std::vector<Error> errors;
   if (parse(text, &p, &errors)) resolve(&p, world, &errors);
-  if (!errors.empty()) return errors[0].code + "@" + std::to_string(errors[0].column) + " " + errors[0].message;
+  if (!errors.empty())
+    return errors[0].code + "@" + std::to_string(errors[0].column) + " " + errors[0].message;
   Evaluator e(world);
   e.set_estimate(estimate);
   return e.run(p).show();
@@ -70,17 +75,76 @@ std::string eval(const std::string& text, bool estimate = false, bool node_prese
 }  // namespace
 
 TEST_CASE("Expressions and what they mean") {
-  const std::map<std::string, std::string> table = {
-      {"1 + 2 * 3", "7"}, {"(1 + 2) * 3", "9"}, {"7 // 2", "3"}, {"-7 // 2", "-4"}, {"-7 % 3", "2"}, {"2 ** 3 ** 2", "512"}, {"-2 ** 2", "-4"}, {"1 / 4", "0.25"}, {"1.5e1", "15"},
-      {"1 < 2 < 3", "true"}, {"3 > 2 > 2", "false"}, {"1 == 1.0", "true"}, {"'a' == 'a'", "true"}, {"'a' == 1", "false"}, {"2 in [1, 2]", "true"}, {"3 not in [1, 2]", "true"}, {"not 1 == 2", "true"},
-      {"true and not false", "true"}, {"1 if 2 > 1 else 3", "1"}, {"[1, 2] + [3] * 2", "[1,2,3,3]"}, {"[1, 2, 3][-1]", "3"}, {"[1, 2, 3][1:]", "[2,3]"}, {"[1, 2, 3][:-1]", "[1,2]"}, {"'a' + 'b'", "'ab'"},
-      {"shape(W)", "[2,3]"}, {"rank(W) - 1", "1"}, {"numel(W)", "6"}, {"bytes(W)", "24"}, {"dtype(X)", "'float16'"}, {"const(W)", "true"}, {"const(X)", "false"}, {"item(S)", "2.5"},
-      {"sum(W)", "21"}, {"max(W) - min(W)", "5"}, {"all(W > 0)", "true"}, {"any(W > 5)", "true"}, {"all(W > 1)", "false"}, {"sum(W * 2 + 1)", "48"}, {"sum(W * reshape([1, 10], [-1, 1]))", "156"},
-      {"shape(transpose(W))", "[3,2]"}, {"item(transpose(W)[2][1:])", "6"}, {"sum(W[1])", "15"}, {"shape(concat([W, W], 1))", "[2,6]"}, {"len(split(W, 3, 1))", "3"}, {"sum(split(W, [1, 2], 1)[0])", "5"},
-      {"sum(slice(W, 1, 0, 2))", "12"}, {"shape(pad(W, [0, 1, 0, 1]))", "[2,5]"}, {"dtype(cast(W, 'int8'))", "'int8'"}, {"sum(full([2, 2], 3))", "12"}, {"sum(matmul(W, transpose(W)))", "155"}, {"sqrt(16)", "4"},
-      {"default(B, 3)", "3"}, {"present(B)", "false"}, {"B == none", "true"}, {"n.axis", "-1"}, {"n.op", "'Conv'"}, {"attr(n, 'axis')", "-1"}, {"attr(n, 'gone', 5)", "5"}, {"opname(n)", "'Conv'"}, {"axes(n)", "[1,2]"},
-      {"suffix_axes(axes(n), 3)", "true"}, {"suffix_axes([0, 2], 3)", "false"}, {"suffix_axes([-1], 3)", "true"}, {"first([2, 1], 3)", "1"}, {"swaps_last2(n.perm, 3)", "true"}, {"swaps_last2([1, 0, 2], 3)", "false"},
-      {"broadcastable(S, W)", "true"}, {"broadcastable(W, S)", "false"}, {"L + 1", "43"}, {"isfinite(1 / 3)", "true"}};
+  const std::map<std::string, std::string> table = {{"1 + 2 * 3", "7"},
+                                                    {"(1 + 2) * 3", "9"},
+                                                    {"7 // 2", "3"},
+                                                    {"-7 // 2", "-4"},
+                                                    {"-7 % 3", "2"},
+                                                    {"2 ** 3 ** 2", "512"},
+                                                    {"-2 ** 2", "-4"},
+                                                    {"1 / 4", "0.25"},
+                                                    {"1.5e1", "15"},
+                                                    {"1 < 2 < 3", "true"},
+                                                    {"3 > 2 > 2", "false"},
+                                                    {"1 == 1.0", "true"},
+                                                    {"'a' == 'a'", "true"},
+                                                    {"'a' == 1", "false"},
+                                                    {"2 in [1, 2]", "true"},
+                                                    {"3 not in [1, 2]", "true"},
+                                                    {"not 1 == 2", "true"},
+                                                    {"true and not false", "true"},
+                                                    {"1 if 2 > 1 else 3", "1"},
+                                                    {"[1, 2] + [3] * 2", "[1,2,3,3]"},
+                                                    {"[1, 2, 3][-1]", "3"},
+                                                    {"[1, 2, 3][1:]", "[2,3]"},
+                                                    {"[1, 2, 3][:-1]", "[1,2]"},
+                                                    {"'a' + 'b'", "'ab'"},
+                                                    {"shape(W)", "[2,3]"},
+                                                    {"rank(W) - 1", "1"},
+                                                    {"numel(W)", "6"},
+                                                    {"bytes(W)", "24"},
+                                                    {"dtype(X)", "'float16'"},
+                                                    {"const(W)", "true"},
+                                                    {"const(X)", "false"},
+                                                    {"item(S)", "2.5"},
+                                                    {"sum(W)", "21"},
+                                                    {"max(W) - min(W)", "5"},
+                                                    {"all(W > 0)", "true"},
+                                                    {"any(W > 5)", "true"},
+                                                    {"all(W > 1)", "false"},
+                                                    {"sum(W * 2 + 1)", "48"},
+                                                    {"sum(W * reshape([1, 10], [-1, 1]))", "156"},
+                                                    {"shape(transpose(W))", "[3,2]"},
+                                                    {"item(transpose(W)[2][1:])", "6"},
+                                                    {"sum(W[1])", "15"},
+                                                    {"shape(concat([W, W], 1))", "[2,6]"},
+                                                    {"len(split(W, 3, 1))", "3"},
+                                                    {"sum(split(W, [1, 2], 1)[0])", "5"},
+                                                    {"sum(slice(W, 1, 0, 2))", "12"},
+                                                    {"shape(pad(W, [0, 1, 0, 1]))", "[2,5]"},
+                                                    {"dtype(cast(W, 'int8'))", "'int8'"},
+                                                    {"sum(full([2, 2], 3))", "12"},
+                                                    {"sum(matmul(W, transpose(W)))", "155"},
+                                                    {"sqrt(16)", "4"},
+                                                    {"default(B, 3)", "3"},
+                                                    {"present(B)", "false"},
+                                                    {"B == none", "true"},
+                                                    {"n.axis", "-1"},
+                                                    {"n.op", "'Conv'"},
+                                                    {"attr(n, 'axis')", "-1"},
+                                                    {"attr(n, 'gone', 5)", "5"},
+                                                    {"opname(n)", "'Conv'"},
+                                                    {"axes(n)", "[1,2]"},
+                                                    {"suffix_axes(axes(n), 3)", "true"},
+                                                    {"suffix_axes([0, 2], 3)", "false"},
+                                                    {"suffix_axes([-1], 3)", "true"},
+                                                    {"first([2, 1], 3)", "1"},
+                                                    {"swaps_last2(n.perm, 3)", "true"},
+                                                    {"swaps_last2([1, 0, 2], 3)", "false"},
+                                                    {"broadcastable(S, W)", "true"},
+                                                    {"broadcastable(W, S)", "false"},
+                                                    {"L + 1", "43"},
+                                                    {"isfinite(1 / 3)", "true"}};
   for (const auto& [text, wanted] : table) {
     INFO(text);
     CHECK(eval(text) == wanted);
@@ -90,7 +154,7 @@ TEST_CASE("Expressions and what they mean") {
 TEST_CASE("Unknown is neither true nor false, and decides only where it must") {
   CHECK(eval("shape(X)[0] == 4").find("unknown") == 0);
   CHECK(eval("shape(X)[1] == 8") == "true");
-  CHECK(eval("shape(X) == [4, 9]") == "false"); // the known dimension differs already
+  CHECK(eval("shape(X) == [4, 9]") == "false");  // the known dimension differs already
   CHECK(eval("shape(X)[0] == 4 and 1 == 2") == "false");
   CHECK(eval("shape(X)[0] == 4 or 1 == 1") == "true");
   CHECK(eval("not shape(X)[0] == 4").find("unknown") == 0);
@@ -103,7 +167,7 @@ TEST_CASE("Unknown is neither true nor false, and decides only where it must") {
 }
 
 TEST_CASE("Costs are never unknown") {
-  CHECK(eval("bytes(X)", true) == "64"); // at least 4 rows of 8 halves
+  CHECK(eval("bytes(X)", true) == "64");  // at least 4 rows of 8 halves
   CHECK(eval("bytes(U)", true) == "4");
 }
 
@@ -126,7 +190,8 @@ TEST_CASE("Faults have a code and a column") {
   CHECK(eval("W.axis").find("E304@0") == 0);
   CHECK(eval("axes(W)").find("E304@5") == 0);
   CHECK(eval(std::string(3000, '1')).find("E303") == 0);
-  CHECK(eval(std::string(500, '(') + "1" + std::string(500, ')')).find("nested too deeply") != std::string::npos);
+  CHECK(eval(std::string(500, '(') + "1" + std::string(500, ')')).find("nested too deeply") !=
+        std::string::npos);
 }
 
 TEST_CASE("Work is bounded") {

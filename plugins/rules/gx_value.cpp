@@ -7,12 +7,18 @@ namespace tenon::rules::gx {
 
 std::string Value::show() const {
   switch (kind) {
-    case Absent: return "absent";
-    case Unknown: return "unknown (" + text + ")";
-    case Bool: return number != 0 ? "true" : "false";
-    case Number: return is_int ? sdk::format("%.0f", number) : sdk::format("%.7g", number);
-    case Dim: return "?";
-    case Text: return "'" + text + "'";
+    case Absent:
+      return "absent";
+    case Unknown:
+      return "unknown (" + text + ")";
+    case Bool:
+      return number != 0 ? "true" : "false";
+    case Number:
+      return is_int ? sdk::format("%.0f", number) : sdk::format("%.7g", number);
+    case Dim:
+      return "?";
+    case Text:
+      return "'" + text + "'";
     case List: {
       std::string s = "[";
       for (size_t i = 0; i < list.size() && i < 8; ++i) s += (i ? "," : "") + list[i].show();
@@ -24,7 +30,8 @@ std::string Value::show() const {
       for (double d : *tensor.data) lo = std::fmin(lo, d), hi = std::fmax(hi, d);
       return "tensor " + sdk::dims_text(tensor.dims) + sdk::format(" (min %.7g, max %.7g)", lo, hi);
     }
-    case Graph: return text;
+    case Graph:
+      return text;
   }
   return "?";
 }

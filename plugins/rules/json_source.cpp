@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t max_depth = 64;
 
-/// Builds the tree. The parser tells values in the order of the text, so a cursor that walks the text beside it finds
-/// where each token begins; no second parser is needed.
+/// Builds the tree. The parser tells values in the order of the text, so a cursor that walks the text beside
+/// it finds where each token begins; no second parser is needed.
 class Builder {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;
@@ -23,7 +23,9 @@ class Builder {
   Builder(Source& source, Finding* finding) : source_(source), finding_(finding) {}
 
   bool null() { return add(Json::Null) != nullptr; }
-  bool boolean(bool v) { return set(add(Json::Bool), [&](Json& j) { j.boolean = v; }); }
+  bool boolean(bool v) {
+    return set(add(Json::Bool), [&](Json& j) { j.boolean = v; });
+  }
   bool number_integer(number_integer_t v) { return integer(v); }
   bool number_unsigned(number_unsigned_t v) {
     if (v > static_cast<number_unsigned_t>(INT64_MAX)) return number_float(static_cast<double>(v), {});
@@ -32,7 +34,9 @@ class Builder {
   bool number_float(number_float_t v, const string_t&) {
     return set(add(Json::Float), [&](Json& j) { j.number = v; });
   }
-  bool string(string_t& v) { return set(add(Json::String), [&](Json& j) { j.text = std::move(v); }); }
+  bool string(string_t& v) {
+    return set(add(Json::String), [&](Json& j) { j.text = std::move(v); });
+  }
   bool binary(binary_t&) { return false; }
   bool start_object(size_t) { return open(Json::Object); }
   bool start_array(size_t) { return open(Json::Array); }
@@ -41,7 +45,8 @@ class Builder {
   bool key(string_t& name) {
     const uint32_t at = token();
     skip_string();
-    if (stack_.back()->find(name)) return fail("E101", at, "duplicate key '" + name + "'", "keep one of the two");
+    if (stack_.back()->find(name))
+      return fail("E101", at, "duplicate key '" + name + "'", "keep one of the two");
     pending_ = std::move(name);
     pending_offset_ = at;
     return true;
@@ -51,10 +56,13 @@ class Builder {
       uint32_t at = static_cast<uint32_t>(position ? position - 1 : 0);
       std::string what = e.what();
       const auto cut = what.find("syntax error while parsing ");
-      std::string message = cut != std::string::npos ? what.substr(cut + 27) : what.substr(what.find("] ") == std::string::npos ? 0 : what.find("] ") + 2);
+      std::string message = cut != std::string::npos
+                                ? what.substr(cut + 27)
+                                : what.substr(what.find("] ") == std::string::npos ? 0 : what.find("] ") + 2);
       const auto last = message.find("; last read: ");
       if (last != std::string::npos) message.erase(last);
-      const bool comma = message.find("unexpected string literal; expected") != std::string::npos || message.find("unexpected '{'; expected") != std::string::npos;
+      const bool comma = message.find("unexpected string literal; expected") != std::string::npos ||
+                         message.find("unexpected '{'; expected") != std::string::npos;
       // The parser stops behind the token it did not like; the reader looks for its beginning.
       const uint32_t begin = token();
       if (begin < at) at = begin;
@@ -114,7 +122,9 @@ class Builder {
       ++cursor_;
     } else {
       const std::string& t = source_.text;
-      while (cursor_ < t.size() && (std::isalnum(static_cast<unsigned char>(t[cursor_])) || t[cursor_] == '-' || t[cursor_] == '+' || t[cursor_] == '.')) ++cursor_;
+      while (cursor_ < t.size() && (std::isalnum(static_cast<unsigned char>(t[cursor_])) ||
+                                    t[cursor_] == '-' || t[cursor_] == '+' || t[cursor_] == '.'))
+        ++cursor_;
     }
     cursor_end_ = static_cast<uint32_t>(cursor_ - 1);
     Json* j = &source_.root;
@@ -134,7 +144,9 @@ class Builder {
     return j;
   }
   bool open(Json::Kind kind) {
-    if (stack_.size() >= max_depth) return fail("E102", token(), "nested deeper than " + std::to_string(max_depth) + " levels", "rules need far fewer");
+    if (stack_.size() >= max_depth)
+      return fail("E102", token(), "nested deeper than " + std::to_string(max_depth) + " levels",
+                  "rules need far fewer");
     stack_.push_back(add(kind));
     return true;
   }
@@ -153,7 +165,7 @@ class Builder {
   Source& source_;
   Finding* finding_;
   size_t cursor_ = 0;
-  uint32_t cursor_end_ = 0; // last byte of the last token
+  uint32_t cursor_end_ = 0;  // last byte of the last token
   std::string pending_;
   uint32_t pending_offset_ = 0;
   // Only the newest item of each level grows, so pointers to the open ones stay valid.
@@ -164,13 +176,20 @@ class Builder {
 
 const char* kind_name(Json::Kind kind) {
   switch (kind) {
-    case Json::Null: return "null";
-    case Json::Bool: return "true or false";
-    case Json::Int: return "an integer";
-    case Json::Float: return "a number";
-    case Json::String: return "a string";
-    case Json::Array: return "a list";
-    case Json::Object: return "an object";
+    case Json::Null:
+      return "null";
+    case Json::Bool:
+      return "true or false";
+    case Json::Int:
+      return "an integer";
+    case Json::Float:
+      return "a number";
+    case Json::String:
+      return "a string";
+    case Json::Array:
+      return "a list";
+    case Json::Object:
+      return "an object";
   }
   return "?";
 }
@@ -219,8 +238,10 @@ uint32_t Source::inside(const Json& value, size_t index) const {
   size_t at = value.offset + 1;
   size_t seen = 0;
   while (seen < index && at < text.size() && text[at] != '"') {
-    if (text[at] == '\\') at += at + 1 < text.size() && text[at + 1] == 'u' ? 6 : 2;
-    else ++at;
+    if (text[at] == '\\')
+      at += at + 1 < text.size() && text[at + 1] == 'u' ? 6 : 2;
+    else
+      ++at;
     ++seen;
   }
   return static_cast<uint32_t>(at < text.size() ? at : text.size());
@@ -234,7 +255,8 @@ bool parse_json(Source& source, Finding* finding) {
   }
   Builder builder(source, finding);
   source.root = {};
-  const bool ok = nlohmann::json::sax_parse(source.text.begin(), source.text.end(), &builder, nlohmann::json::input_format_t::json, true, true);
+  const bool ok = nlohmann::json::sax_parse(source.text.begin(), source.text.end(), &builder,
+                                            nlohmann::json::input_format_t::json, true, true);
   if (!ok && finding->code.empty()) *finding = {TN_SEVERITY_ERROR, "E100", 0, "not JSON", ""};
   return ok;
 }

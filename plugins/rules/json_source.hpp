@@ -12,11 +12,11 @@ struct Json {
   Kind kind = Null;
   bool boolean = false;
   int64_t integer = 0;
-  double number = 0;       // Int and Float
-  uint32_t offset = 0;     // of the value's first byte
-  uint32_t key_offset = 0; // members: of the key's opening quote; others: offset
-  std::string text;        // String
-  std::vector<std::string> keys; // Object: parallel to items
+  double number = 0;              // Int and Float
+  uint32_t offset = 0;            // of the value's first byte
+  uint32_t key_offset = 0;        // members: of the key's opening quote; others: offset
+  std::string text;               // String
+  std::vector<std::string> keys;  // Object: parallel to items
   std::vector<Json> items;
 
   bool is_number() const { return kind == Int || kind == Float; }
@@ -39,7 +39,9 @@ struct Source {
   bool builtin = false;
   Json root;
 
-  struct Place { uint32_t line, column; }; // from 1; columns count characters, not bytes
+  struct Place {
+    uint32_t line, column;
+  };  // from 1; columns count characters, not bytes
   Place place(uint32_t offset) const;
   std::string_view line_text(uint32_t offset) const;
   /// "/pattern/nodes/conv/outs" of the innermost key or value that begins at or before offset.

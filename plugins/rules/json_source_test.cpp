@@ -18,12 +18,14 @@ std::string syntax(const std::string& text) {
   Finding f;
   if (parse_json(s, &f)) return "ok";
   const auto p = s.place(f.offset);
-  return std::to_string(p.line) + ":" + std::to_string(p.column) + " " + f.code + " " + f.message + (f.hint.empty() ? "" : " | " + f.hint);
+  return std::to_string(p.line) + ":" + std::to_string(p.column) + " " + f.code + " " + f.message +
+         (f.hint.empty() ? "" : " | " + f.hint);
 }
 }  // namespace
 
 TEST_CASE("Places of keys and values, with comments, escapes and UTF-8 before them") {
-  Source s = source("{ // first\n  \"a\": [1, \"q\\\"\\u00e4\", {\"b\": true}], /* \"x\": */\r\n  \"\xC3\xA4\": -2.5e3}\n");
+  Source s = source(
+      "{ // first\n  \"a\": [1, \"q\\\"\\u00e4\", {\"b\": true}], /* \"x\": */\r\n  \"\xC3\xA4\": -2.5e3}\n");
   Finding f;
   REQUIRE(parse_json(s, &f));
   const Json* a = s.root.find("a");
@@ -43,9 +45,7 @@ TEST_CASE("Places of keys and values, with comments, escapes and UTF-8 before th
   CHECK(s.place(umlaut->offset).column == 8);
 }
 
-TEST_CASE("A byte order mark is skipped") {
-  CHECK(syntax("\xEF\xBB\xBF[1]") == "ok");
-}
+TEST_CASE("A byte order mark is skipped") { CHECK(syntax("\xEF\xBB\xBF[1]") == "ok"); }
 
 TEST_CASE("Syntax faults say where and what was expected") {
   CHECK(syntax("{\"a\": 1\n \"b\": 2}").find("2:2 E100") == 0);
@@ -68,7 +68,8 @@ TEST_CASE("A finding shows its line, also of a very long one, with the caret und
   const auto lines = [&] {
     std::vector<std::string> l;
     size_t from = 0;
-    for (size_t to; (to = text.find('\n', from)) != std::string::npos; from = to + 1) l.push_back(text.substr(from, to - from));
+    for (size_t to; (to = text.find('\n', from)) != std::string::npos; from = to + 1)
+      l.push_back(text.substr(from, to - from));
     l.push_back(text.substr(from));
     return l;
   }();

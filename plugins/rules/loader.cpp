@@ -12,7 +12,8 @@ bool Predicate::number(double v) const {
   if (differs && !differs->is_text && differs->number == v) return false;
   if (one_of.empty()) return true;
   for (const auto& s : one_of)
-    if (!s.is_text && (s.number == v || std::fabs(s.number - v) <= 1e-6 * std::fabs(v))) return true; // attributes are floats
+    if (!s.is_text && (s.number == v || std::fabs(s.number - v) <= 1e-6 * std::fabs(v)))
+      return true;  // attributes are floats
   return false;
 }
 
@@ -46,7 +47,8 @@ const char* precision_name(Precision p) {
 
 bool wrong_kind(Findings& findings, const Json& json, Json::Kind wanted, const std::string& what) {
   if (json.kind == wanted || (wanted == Json::Float && json.kind == Json::Int)) return false;
-  findings.error("E202", json.offset, what + " must be " + kind_name(wanted) + ", found " + kind_name(json.kind));
+  findings.error("E202", json.offset,
+                 what + " must be " + kind_name(wanted) + ", found " + kind_name(json.kind));
   return true;
 }
 
@@ -82,7 +84,9 @@ int64_t Reader::integer(const char* key, int64_t otherwise, int64_t min, int64_t
   const Json* j = get(key, Json::Int);
   if (!j) return otherwise;
   if (j->integer < min || j->integer > max) {
-    findings_.error("E202", j->offset, std::string("'") + key + "' must lie in " + std::to_string(min) + ".." + std::to_string(max) + ", found " + std::to_string(j->integer));
+    findings_.error("E202", j->offset,
+                    std::string("'") + key + "' must lie in " + std::to_string(min) + ".." +
+                        std::to_string(max) + ", found " + std::to_string(j->integer));
     return otherwise;
   }
   return j->integer;
@@ -107,14 +111,17 @@ size_t Reader::choice(const char* key, const std::vector<std::string_view>& word
   std::string wanted;
   for (const auto w : words) wanted += (wanted.empty() ? "" : ", ") + std::string(w);
   const std::string hint = did_you_mean(j->text, words);
-  findings_.error("E202", j->offset, std::string("'") + key + "' is '" + j->text + "'; expected one of " + wanted, hint);
+  findings_.error("E202", j->offset,
+                  std::string("'") + key + "' is '" + j->text + "'; expected one of " + wanted, hint);
   return otherwise;
 }
 void Reader::finish() {
   for (size_t i = 0; i < object_.keys.size(); ++i) {
     bool known = false;
     for (const auto a : asked_) known = known || a == object_.keys[i];
-    if (!known && object_.keys[i] != "$schema") findings_.error("E201", object_.items[i].key_offset, "unknown key '" + object_.keys[i] + "'", did_you_mean(object_.keys[i], asked_));
+    if (!known && object_.keys[i] != "$schema")
+      findings_.error("E201", object_.items[i].key_offset, "unknown key '" + object_.keys[i] + "'",
+                      did_you_mean(object_.keys[i], asked_));
   }
 }
 
@@ -130,7 +137,8 @@ uint32_t RuleLoader::intern(std::vector<std::string>& names, std::string_view na
   return static_cast<uint32_t>(names.size() - 1);
 }
 
-void load_rules(const Source& source, const OpCatalog& ops, Findings& findings, std::vector<std::unique_ptr<Rule>>* rules) {
+void load_rules(const Source& source, const OpCatalog& ops, Findings& findings,
+                std::vector<std::unique_ptr<Rule>>* rules) {
   RuleLoader loader(source, ops, findings);
   const auto keep = [&](std::unique_ptr<Rule> rule, size_t errors_before) {
     if (rule && findings.errors() == errors_before) check_variants(*rule, ops, findings);
@@ -140,8 +148,10 @@ void load_rules(const Source& source, const OpCatalog& ops, Findings& findings, 
     const size_t errors = findings.errors();
     if (j.is_array()) return keep(loader.bare_chain(j), errors);
     if (wrong_kind(findings, j, Json::Object, "a rule")) return;
-    if (j.find("fusion_type")) keep(loader.article(j), errors);
-    else keep(loader.v1(j), errors);
+    if (j.find("fusion_type"))
+      keep(loader.article(j), errors);
+    else
+      keep(loader.v1(j), errors);
   };
   const auto each = [&](const Json& list, const char* what, bool chains) {
     if (wrong_kind(findings, list, Json::Array, what)) return;
@@ -153,7 +163,9 @@ void load_rules(const Source& source, const OpCatalog& ops, Findings& findings, 
   if (root.is_array()) return each(root, "the list of rules", false);
   if (wrong_kind(findings, root, Json::Object, "a rule file")) return;
   if (root.find("Rules")) {
-    findings.error("E220", root.find("Rules")->key_offset, "rule files of CANN ('Rules') are not supported by this engine yet", "write the rule in the form tenon.rules/1");
+    findings.error("E220", root.find("Rules")->key_offset,
+                   "rule files of CANN ('Rules') are not supported by this engine yet",
+                   "write the rule in the form tenon.rules/1");
   } else if (const Json* chains = root.find("fusion_patterns")) {
     Reader r(root, findings);
     r.get("fusion_patterns");
@@ -162,7 +174,10 @@ void load_rules(const Source& source, const OpCatalog& ops, Findings& findings, 
   } else if (root.find("rules") || root.find("schema")) {
     Reader r(root, findings);
     const Json* schema = r.required("schema");
-    if (schema && (!schema->is_string() || schema->text != "tenon.rules/1")) findings.error("E202", schema->offset, "'schema' must be \"tenon.rules/1\"" + (schema->is_string() ? ", found '" + schema->text + "'" : std::string()));
+    if (schema && (!schema->is_string() || schema->text != "tenon.rules/1"))
+      findings.error("E202", schema->offset,
+                     "'schema' must be \"tenon.rules/1\"" +
+                         (schema->is_string() ? ", found '" + schema->text + "'" : std::string()));
     r.text("vendor");
     const Json* list = r.required("rules");
     r.finish();

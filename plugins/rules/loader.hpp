@@ -10,7 +10,8 @@
 namespace tenon::rules {
 
 /// Reads every rule of a parsed source; rules with errors are left out.
-void load_rules(const Source& source, const OpCatalog& ops, Findings& findings, std::vector<std::unique_ptr<Rule>>* rules);
+void load_rules(const Source& source, const OpCatalog& ops, Findings& findings,
+                std::vector<std::unique_ptr<Rule>>* rules);
 
 // Below: shared by the files of the loader.
 
@@ -29,7 +30,7 @@ class Reader {
   std::vector<std::string> texts(const char* key);
   /// One of the words; its index.
   size_t choice(const char* key, const std::vector<std::string_view>& words, size_t otherwise);
-  void finish(); // E201 for each key nobody asked for
+  void finish();  // E201 for each key nobody asked for
   const Json& json() const { return object_; }
   Findings& findings() { return findings_; }
 
@@ -44,7 +45,8 @@ bool is_identifier(std::string_view text);
 
 class RuleLoader {
  public:
-  RuleLoader(const Source& source, const OpCatalog& ops, Findings& findings) : source_(source), ops_(ops), findings_(findings) {}
+  RuleLoader(const Source& source, const OpCatalog& ops, Findings& findings)
+      : source_(source), ops_(ops), findings_(findings) {}
   std::unique_ptr<Rule> v1(const Json& json);
   std::unique_ptr<Rule> article(const Json& json);
   std::unique_ptr<Rule> bare_chain(const Json& chain);
@@ -59,7 +61,8 @@ class RuleLoader {
   void value_wish(const std::string& name, const Json& json, Pattern& pattern, Rule& rule);
   bool predicate(const Json& json, Predicate* out);
   void attribute_wishes(const Json& json, const std::vector<tn_sym>& ops, std::vector<AttributeWish>* out);
-  void op_list(const Json& json, const std::string& domain, std::vector<tn_sym>* out, bool replacement = false);
+  void op_list(const Json& json, const std::string& domain, std::vector<tn_sym>* out,
+               bool replacement = false);
   tn_sym op(const std::string& name, const std::string& domain, uint32_t offset, bool replacement);
   void check_arity(const Alternative& alternative, uint32_t offset);
   // loader_chain.cpp

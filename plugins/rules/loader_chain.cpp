@@ -4,14 +4,16 @@
 namespace tenon::rules {
 namespace {
 
-constexpr uint32_t open_end = 8; // what '*' and '+' repeat to at most
+constexpr uint32_t open_end = 8;  // what '*' and '+' repeat to at most
 
 std::string snake_case(std::string_view op) {
   const auto colon = op.rfind("::");
   if (colon != std::string_view::npos) op = op.substr(colon + 2);
   std::string r;
   for (size_t i = 0; i < op.size(); ++i) {
-    if (std::isupper(static_cast<unsigned char>(op[i])) && i && !std::isupper(static_cast<unsigned char>(op[i - 1]))) r += '_';
+    if (std::isupper(static_cast<unsigned char>(op[i])) && i &&
+        !std::isupper(static_cast<unsigned char>(op[i - 1])))
+      r += '_';
     r += static_cast<char>(std::tolower(static_cast<unsigned char>(op[i])));
   }
   return r;
@@ -20,7 +22,8 @@ std::string snake_case(std::string_view op) {
 }  // namespace
 
 /// "Relu|Sigmoid?", "Add*", "Mul{0,3}", or a node object without 'in' and 'out'.
-bool RuleLoader::chain_item(const Json& json, size_t index, PatternNode* node, Rule& rule, std::string* words) {
+bool RuleLoader::chain_item(const Json& json, size_t index, PatternNode* node, Rule& rule,
+                            std::string* words) {
   node->offset = json.offset;
   node->node = intern(rule.nodes, "n" + std::to_string(index));
   Alternative a;
@@ -52,7 +55,8 @@ bool RuleLoader::chain_item(const Json& json, size_t index, PatternNode* node, R
     const auto open = t.find('{');
     unsigned lo = 0, hi = 0;
     char end = 0;
-    if (open == std::string::npos || std::sscanf(t.c_str() + open, "{%u,%u}%c", &lo, &hi, &end) != 2 || lo > hi || hi < 1 || hi > 64) {
+    if (open == std::string::npos || std::sscanf(t.c_str() + open, "{%u,%u}%c", &lo, &hi, &end) != 2 ||
+        lo > hi || hi < 1 || hi > 64) {
       findings_.error("E202", json.offset, "'" + t + "': expected {min,max} with 0 <= min <= max <= 64");
       return false;
     }
@@ -66,9 +70,11 @@ bool RuleLoader::chain_item(const Json& json, size_t index, PatternNode* node, R
     if (to == std::string::npos) to = t.size();
     const std::string name = t.substr(from, to - from);
     bool ok = !name.empty();
-    for (const char c : name) ok = ok && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':');
+    for (const char c : name)
+      ok = ok && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':');
     if (!ok) {
-      findings_.error("E202", json.offset, "'" + json.text + "' is no item of a chain", "Relu|Sigmoid, Relu?, Add*, Mul{0,3}");
+      findings_.error("E202", json.offset, "'" + json.text + "' is no item of a chain",
+                      "Relu|Sigmoid, Relu?, Add*, Mul{0,3}");
       return false;
     }
     a.ops.push_back(op(name, "", source_.inside(json, from), false));
@@ -81,7 +87,9 @@ bool RuleLoader::chain_item(const Json& json, size_t index, PatternNode* node, R
 void RuleLoader::chain(const Json& json, Rule& rule) {
   Pattern p;
   p.offset = json.offset;
-  if (json.items.empty() || json.items.size() > 64) findings_.error("E202", json.offset, "a chain has 1 to 64 items, found " + std::to_string(json.items.size()));
+  if (json.items.empty() || json.items.size() > 64)
+    findings_.error("E202", json.offset,
+                    "a chain has 1 to 64 items, found " + std::to_string(json.items.size()));
   uint32_t fed = none;
   std::string spelled;
   for (size_t i = 0; i < json.items.size() && i < 64; ++i) {
@@ -115,17 +123,23 @@ void RuleLoader::chain_constraints(const Json& json, Pattern& p, Rule& rule) {
       w.symbol = ops_.symbol(key);
       if (!predicate(item.items[i], &w.wish)) continue;
       if (key == "input_dtype" || key == "weight_dtype" || key == "output_dtype") {
-        w.kind = key == "input_dtype" ? ChainWish::InputDtype : key == "weight_dtype" ? ChainWish::WeightDtype : ChainWish::OutputDtype;
+        w.kind = key == "input_dtype"    ? ChainWish::InputDtype
+                 : key == "weight_dtype" ? ChainWish::WeightDtype
+                                         : ChainWish::OutputDtype;
         for (const auto& s : w.wish.one_of)
           if (!s.is_text || sdk::dtype_from_name(s.text) == TN_DTYPE_NONE) {
             std::vector<std::string_view> known;
             for (const auto& d : sdk::dtype_names) known.emplace_back(d.name);
-            findings_.error("E205", item.items[i].offset, "'" + s.text + "' is no element type", did_you_mean(s.text, known));
+            findings_.error("E205", item.items[i].offset, "'" + s.text + "' is no element type",
+                            did_you_mean(s.text, known));
           }
       } else if (key == "input_format") {
         // Tenon's graphs are in the layout of ONNX until the layout step; no other format can be met.
         for (const auto& s : w.wish.one_of)
-          if (s.text != "NCHW" && s.text != "ND" && s.text != "NCL" && s.text != "NCDHW") findings_.error("E205", item.items[i].offset, "input_format '" + s.text + "' is never met: graphs are in NCHW when rules run", "leave the constraint out");
+          if (s.text != "NCHW" && s.text != "ND" && s.text != "NCL" && s.text != "NCDHW")
+            findings_.error("E205", item.items[i].offset,
+                            "input_format '" + s.text + "' is never met: graphs are in NCHW when rules run",
+                            "leave the constraint out");
         continue;
       } else if (key == "rank") {
         w.kind = ChainWish::Rank;
@@ -143,7 +157,9 @@ void RuleLoader::chain_constraints(const Json& json, Pattern& p, Rule& rule) {
           }
         const bool type = key.size() > 5 && key.compare(key.size() - 5, 5, "_type") == 0;
         w.kind = type ? ChainWish::Type : ChainWish::Attribute;
-        if (!possible && !open && !type) findings_.error("E205", at, "no operator of the chain has an attribute '" + key + "'", did_you_mean(key, known));
+        if (!possible && !open && !type)
+          findings_.error("E205", at, "no operator of the chain has an attribute '" + key + "'",
+                          did_you_mean(key, known));
         if (type && !possible && !open) {
           // It speaks of the last operator then, whose names are known.
           bool met = false;
@@ -151,7 +167,10 @@ void RuleLoader::chain_constraints(const Json& json, Pattern& p, Rule& rule) {
           for (const tn_sym s : p.nodes.back().alternatives[0].ops) names.push_back(snake_case(ops_.text(s)));
           for (const auto& n : names) met = met || w.wish.text(n);
           std::vector<std::string_view> views(names.begin(), names.end());
-          if (!met) findings_.error("E205", item.items[i].offset, "'" + key + "' is never met: the last operator of the chain is " + names[0], did_you_mean(w.wish.one_of.empty() ? "" : w.wish.one_of[0].text, views));
+          if (!met)
+            findings_.error("E205", item.items[i].offset,
+                            "'" + key + "' is never met: the last operator of the chain is " + names[0],
+                            did_you_mean(w.wish.one_of.empty() ? "" : w.wish.one_of[0].text, views));
         }
       }
       p.chain_wishes.push_back(std::move(w));
@@ -163,8 +182,11 @@ std::unique_ptr<Rule> RuleLoader::article(const Json& json) {
   auto rule = begin(json);
   Reader r(json, findings_);
   rule->name = r.text("fusion_type");
-  if (!is_identifier(rule->name)) findings_.error("E202", json.find("fusion_type")->offset, "'fusion_type' must be a name, found '" + rule->name + "'");
-  if (const Json* p = r.required("pattern"); p && !wrong_kind(findings_, *p, Json::Array, "'pattern'")) chain(*p, *rule);
+  if (!is_identifier(rule->name))
+    findings_.error("E202", json.find("fusion_type")->offset,
+                    "'fusion_type' must be a name, found '" + rule->name + "'");
+  if (const Json* p = r.required("pattern"); p && !wrong_kind(findings_, *p, Json::Array, "'pattern'"))
+    chain(*p, *rule);
   const Json* fused = r.required("fused_op");
   if (fused && !wrong_kind(findings_, *fused, Json::String, "'fused_op'")) {
     NewNode n;

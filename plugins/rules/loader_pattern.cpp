@@ -8,7 +8,8 @@ namespace {
 std::string plain(std::string_view s) {
   std::string r;
   for (const char c : s)
-    if (std::isalnum(static_cast<unsigned char>(c))) r += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      r += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return r;
 }
 }  // namespace
@@ -17,13 +18,16 @@ tn_sym RuleLoader::op(const std::string& name, const std::string& domain, uint32
   tn_sym s = 0;
   if (!domain.empty() && domain != "ai.onnx") {
     s = ops_.symbol(domain + "::" + name);
-    if (!ops_.find(s) && !replacement) findings_.warn("E401", offset, "no plugin defines operator '" + domain + "::" + name + "'", did_you_mean(name, ops_.names()));
+    if (!ops_.find(s) && !replacement)
+      findings_.warn("E401", offset, "no plugin defines operator '" + domain + "::" + name + "'",
+                     did_you_mean(name, ops_.names()));
     return s;
   }
   const int found = ops_.resolve(name, &s);
   if (found == 1) return s;
   if (found > 1) {
-    findings_.error("E402", offset, "operator '" + name + "' is in several domains", "say which: \"domain\": \"...\"");
+    findings_.error("E402", offset, "operator '" + name + "' is in several domains",
+                    "say which: \"domain\": \"...\"");
     return ops_.symbol(name);
   }
   std::vector<std::string_view> same;
@@ -31,28 +35,38 @@ tn_sym RuleLoader::op(const std::string& name, const std::string& domain, uint32
     if (plain(n) == plain(name)) same.push_back(n);
   if (same.size() == 1) return ops_.symbol(same[0]);
   // A replacement without a definition is a new operator that its body explains.
-  if (!replacement) findings_.warn("E401", offset, "no plugin defines operator '" + name + "'; the rule waits for one that does", did_you_mean(name, ops_.names()));
+  if (!replacement)
+    findings_.warn("E401", offset,
+                   "no plugin defines operator '" + name + "'; the rule waits for one that does",
+                   did_you_mean(name, ops_.names()));
   return ops_.symbol(name);
 }
 
-void RuleLoader::op_list(const Json& json, const std::string& domain, std::vector<tn_sym>* out, bool replacement) {
+void RuleLoader::op_list(const Json& json, const std::string& domain, std::vector<tn_sym>* out,
+                         bool replacement) {
   if (json.is_string()) {
     out->push_back(op(json.text, domain, json.offset, replacement));
   } else if (json.is_array() && !json.items.empty()) {
     for (const auto& i : json.items)
-      if (!wrong_kind(findings_, i, Json::String, "an operator")) out->push_back(op(i.text, domain, i.offset, replacement));
+      if (!wrong_kind(findings_, i, Json::String, "an operator"))
+        out->push_back(op(i.text, domain, i.offset, replacement));
   } else {
-    findings_.error("E202", json.offset, std::string("'op' must be a name or a list of names, found ") + kind_name(json.kind));
+    findings_.error("E202", json.offset,
+                    std::string("'op' must be a name or a list of names, found ") + kind_name(json.kind));
   }
 }
 
 bool RuleLoader::predicate(const Json& json, Predicate* out) {
   const auto scalar = [&](const Json& j, Scalar* s) {
-    if (j.is_string()) *s = {true, 0, j.text};
-    else if (j.is_number()) *s = {false, j.number, {}};
-    else if (j.kind == Json::Bool) *s = {false, j.boolean ? 1.0 : 0.0, {}};
+    if (j.is_string())
+      *s = {true, 0, j.text};
+    else if (j.is_number())
+      *s = {false, j.number, {}};
+    else if (j.kind == Json::Bool)
+      *s = {false, j.boolean ? 1.0 : 0.0, {}};
     else {
-      findings_.error("E202", j.offset, std::string("expected a number, text, true or false, found ") + kind_name(j.kind));
+      findings_.error("E202", j.offset,
+                      std::string("expected a number, text, true or false, found ") + kind_name(j.kind));
       return false;
     }
     return true;
@@ -74,7 +88,8 @@ bool RuleLoader::predicate(const Json& json, Predicate* out) {
       if (scalar(*j, &s)) out->differs = std::move(s);
     }
     r.finish();
-    if (out->min && out->max && *out->min > *out->max) findings_.error("E205", json.offset, "min is greater than max: never met");
+    if (out->min && out->max && *out->min > *out->max)
+      findings_.error("E205", json.offset, "min is greater than max: never met");
     if (out->empty()) findings_.error("E203", json.offset, "expected 'min', 'max' or 'not'");
     return true;
   }
@@ -84,7 +99,8 @@ bool RuleLoader::predicate(const Json& json, Predicate* out) {
   return true;
 }
 
-void RuleLoader::attribute_wishes(const Json& json, const std::vector<tn_sym>& ops, std::vector<AttributeWish>* out) {
+void RuleLoader::attribute_wishes(const Json& json, const std::vector<tn_sym>& ops,
+                                  std::vector<AttributeWish>* out) {
   for (size_t i = 0; i < json.keys.size(); ++i) {
     AttributeWish w;
     w.name = json.keys[i];
@@ -99,7 +115,9 @@ void RuleLoader::attribute_wishes(const Json& json, const std::vector<tn_sym>& o
         possible = possible || known.back() == w.name;
       }
     }
-    if (!possible) findings_.error("E205", json.items[i].key_offset, "no operator here has an attribute '" + w.name + "'", did_you_mean(w.name, known));
+    if (!possible)
+      findings_.error("E205", json.items[i].key_offset, "no operator here has an attribute '" + w.name + "'",
+                      did_you_mean(w.name, known));
     if (predicate(json.items[i], &w.wish)) out->push_back(std::move(w));
   }
 }
@@ -116,7 +134,8 @@ bool RuleLoader::slot(const Json& json, Slot* out, Rule& rule) {
     std::string t = json.text;
     if (t == "_") return true;
     if (t.compare(0, 3, "...") == 0) {
-      findings_.error("E221", json.offset, "'...rest' operands are not supported by this engine yet", "list the operands");
+      findings_.error("E221", json.offset, "'...rest' operands are not supported by this engine yet",
+                      "list the operands");
       return false;
     }
     if (!t.empty() && t.back() == '?') {
@@ -124,7 +143,8 @@ bool RuleLoader::slot(const Json& json, Slot* out, Rule& rule) {
       t.pop_back();
     }
     if (!is_identifier(t)) {
-      findings_.error("E202", json.offset, "'" + json.text + "' is no operand", "a name, a name with '?', '_', or a number");
+      findings_.error("E202", json.offset, "'" + json.text + "' is no operand",
+                      "a name, a name with '?', '_', or a number");
       return false;
     }
     out->kind = Slot::Value;
@@ -151,12 +171,16 @@ bool RuleLoader::slot(const Json& json, Slot* out, Rule& rule) {
       findings_.error("E202", c->offset, "'const' must be a number, a list of numbers or true");
     }
     if (!as.empty()) {
-      if (!is_identifier(as)) findings_.error("E202", json.find("as")->offset, "'" + as + "' is no name");
-      else out->value = intern(rule.values, as);
+      if (!is_identifier(as))
+        findings_.error("E202", json.find("as")->offset, "'" + as + "' is no name");
+      else
+        out->value = intern(rule.values, as);
     }
     return true;
   }
-  findings_.error("E202", json.offset, std::string("an operand is a name, a number or {\"const\": ...}, found ") + kind_name(json.kind));
+  findings_.error(
+      "E202", json.offset,
+      std::string("an operand is a name, a number or {\"const\": ...}, found ") + kind_name(json.kind));
   return false;
 }
 
@@ -166,11 +190,16 @@ void RuleLoader::check_arity(const Alternative& a, uint32_t offset) {
     if (!def || a.any_operands) continue;
     const bool variadic = def->input_count && (def->inputs[def->input_count - 1].flags & TN_PARAM_VARIADIC);
     if (a.in.size() > def->input_count && !variadic)
-      findings_.error("E403", offset, std::string(ops_.text(s)) + " takes at most " + std::to_string(def->input_count) + " operands, the pattern lists " + std::to_string(a.in.size()));
+      findings_.error("E403", offset,
+                      std::string(ops_.text(s)) + " takes at most " + std::to_string(def->input_count) +
+                          " operands, the pattern lists " + std::to_string(a.in.size()));
     size_t sure = 0;
     for (const auto& slot : a.in) sure += !slot.optional;
     if (a.in.size() < def->min_inputs && sure < def->min_inputs)
-      findings_.error("E403", offset, std::string(ops_.text(s)) + " has at least " + std::to_string(def->min_inputs) + " operands, the pattern lists " + std::to_string(a.in.size()), "'_' stands for any");
+      findings_.error("E403", offset,
+                      std::string(ops_.text(s)) + " has at least " + std::to_string(def->min_inputs) +
+                          " operands, the pattern lists " + std::to_string(a.in.size()),
+                      "'_' stands for any");
   }
 }
 
@@ -196,20 +225,26 @@ void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern
   n.offset = json.key_offset;
   n.node = intern(rule.nodes, name);
   for (const auto& other : pattern.nodes)
-    if (other.node == n.node) findings_.error("E201", json.key_offset, "node '" + name + "' is defined twice");
+    if (other.node == n.node)
+      findings_.error("E201", json.key_offset, "node '" + name + "' is defined twice");
   const std::string domain = r.text("domain");
   n.since = static_cast<int32_t>(r.integer("since", 0, 0, 100000));
   n.until = static_cast<int32_t>(r.integer("until", 0, 0, 100000));
   n.optional = r.flag("optional", false);
   n.assoc = r.flag("assoc", false);
   if (const Json* c = r.get("commute", Json::Bool)) n.commute = c->boolean;
-  if (const Json* j = r.get("repeat")) findings_.error("E221", j->key_offset, "'repeat' is not supported by this engine yet", "write the rule as a chain with {min,max}, or as several patterns");
+  if (const Json* j = r.get("repeat"))
+    findings_.error("E221", j->key_offset, "'repeat' is not supported by this engine yet",
+                    "write the rule as a chain with {min,max}, or as several patterns");
   if (const Json* out = r.get("out", Json::Array)) {
     for (const auto& o : out->items) {
       if (wrong_kind(findings_, o, Json::String, "a result")) continue;
-      if (o.text == "_") n.out.push_back(none);
-      else if (!is_identifier(o.text)) findings_.error("E202", o.offset, "'" + o.text + "' is no name");
-      else n.out.push_back(intern(rule.values, o.text));
+      if (o.text == "_")
+        n.out.push_back(none);
+      else if (!is_identifier(o.text))
+        findings_.error("E202", o.offset, "'" + o.text + "' is no name");
+      else
+        n.out.push_back(intern(rule.values, o.text));
     }
   } else if (!json.find("out")) {
     findings_.error("E203", json.offset, "node '" + name + "' has no 'out'");
@@ -236,7 +271,9 @@ void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern
   r.finish();
   if (n.assoc)
     for (const auto& a : n.alternatives)
-      if (a.in.size() < 2 || a.in.size() > 6) findings_.error("E202", json.offset, "an 'assoc' node lists 2 to 6 operands, found " + std::to_string(a.in.size()));
+      if (a.in.size() < 2 || a.in.size() > 6)
+        findings_.error("E202", json.offset,
+                        "an 'assoc' node lists 2 to 6 operands, found " + std::to_string(a.in.size()));
   pattern.nodes.push_back(std::move(n));
 }
 
@@ -247,7 +284,8 @@ void RuleLoader::value_wish(const std::string& name, const Json& json, Pattern& 
   w.value = lookup(rule.values, name);
   if (w.value == none) {
     std::vector<std::string_view> known(rule.values.begin(), rule.values.end());
-    findings_.error("E206", json.key_offset, "no node reads or yields a value '" + name + "'", did_you_mean(name, known));
+    findings_.error("E206", json.key_offset, "no node reads or yields a value '" + name + "'",
+                    did_you_mean(name, known));
   }
   w.constant = r.flag("const", false);
   if (const Json* j = r.get("dtype")) {
@@ -256,7 +294,8 @@ void RuleLoader::value_wish(const std::string& name, const Json& json, Pattern& 
       if (!s.is_text || sdk::dtype_from_name(s.text) == TN_DTYPE_NONE) {
         std::vector<std::string_view> known;
         for (const auto& d : sdk::dtype_names) known.emplace_back(d.name);
-        findings_.error("E205", j->offset, "'" + s.text + "' is no element type", did_you_mean(s.text, known));
+        findings_.error("E205", j->offset, "'" + s.text + "' is no element type",
+                        did_you_mean(s.text, known));
       }
   }
   if (const Json* j = r.get("rank")) predicate(*j, &w.rank);
@@ -288,7 +327,9 @@ void RuleLoader::value_wish(const std::string& name, const Json& json, Pattern& 
 
 void RuleLoader::pattern(const Json& json, Rule& rule) {
   if (json.is_array()) {
-    findings_.error("E202", json.offset, "a chain has no names for 'replace' to use", "give 'nodes' and 'outputs', or write the articles' form: fusion_type, pattern, fused_op");
+    findings_.error(
+        "E202", json.offset, "a chain has no names for 'replace' to use",
+        "give 'nodes' and 'outputs', or write the articles' form: fusion_type, pattern, fused_op");
     return;
   }
   if (wrong_kind(findings_, json, Json::Object, "a pattern")) return;
@@ -298,15 +339,19 @@ void RuleLoader::pattern(const Json& json, Rule& rule) {
   r.text("id");
   const Json* nodes = r.required("nodes");
   if (nodes && !wrong_kind(findings_, *nodes, Json::Object, "'nodes'")) {
-    if (nodes->items.empty() || nodes->items.size() > 64) findings_.error("E202", nodes->offset, "a pattern has 1 to 64 nodes, found " + std::to_string(nodes->items.size()));
+    if (nodes->items.empty() || nodes->items.size() > 64)
+      findings_.error("E202", nodes->offset,
+                      "a pattern has 1 to 64 nodes, found " + std::to_string(nodes->items.size()));
     for (size_t i = 0; i < nodes->items.size() && i < 64; ++i) {
-      if (!is_identifier(nodes->keys[i])) findings_.error("E202", nodes->items[i].key_offset, "'" + nodes->keys[i] + "' is no name");
+      if (!is_identifier(nodes->keys[i]))
+        findings_.error("E202", nodes->items[i].key_offset, "'" + nodes->keys[i] + "' is no name");
       pattern_node(nodes->keys[i], nodes->items[i], p, rule);
     }
   }
   if (const Json* values = r.get("values", Json::Object))
     for (size_t i = 0; i < values->items.size(); ++i) value_wish(values->keys[i], values->items[i], p, rule);
-  if (const Json* outputs = r.required("outputs"); outputs && !wrong_kind(findings_, *outputs, Json::Array, "'outputs'")) {
+  if (const Json* outputs = r.required("outputs");
+      outputs && !wrong_kind(findings_, *outputs, Json::Array, "'outputs'")) {
     if (outputs->items.empty()) findings_.error("E203", outputs->offset, "'outputs' is empty");
     for (const auto& o : outputs->items) {
       if (wrong_kind(findings_, o, Json::String, "an output")) continue;
@@ -316,7 +361,8 @@ void RuleLoader::pattern(const Json& json, Rule& rule) {
         for (const uint32_t x : n.out) produced = produced || (x == v && v != none);
       if (!produced) {
         std::vector<std::string_view> known(rule.values.begin(), rule.values.end());
-        findings_.error("E207", o.offset, "output '" + o.text + "' is not the result of a node", did_you_mean(o.text, known));
+        findings_.error("E207", o.offset, "output '" + o.text + "' is not the result of a node",
+                        did_you_mean(o.text, known));
       } else {
         p.outputs.push_back(v);
       }
@@ -324,7 +370,9 @@ void RuleLoader::pattern(const Json& json, Rule& rule) {
   }
   r.finish();
   for (const auto& n : p.nodes)
-    if (n.node != none && lookup(rule.values, rule.nodes[n.node]) != none) findings_.error("E201", n.offset, "'" + rule.nodes[n.node] + "' names a node and a value", "expressions could not tell them apart; rename one");
+    if (n.node != none && lookup(rule.values, rule.nodes[n.node]) != none)
+      findings_.error("E201", n.offset, "'" + rule.nodes[n.node] + "' names a node and a value",
+                      "expressions could not tell them apart; rename one");
   rule.patterns.push_back(std::move(p));
 }
 

@@ -3,7 +3,8 @@
 
 namespace tenon::rules {
 
-void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule, std::vector<NewNode>* out, bool body) {
+void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule, std::vector<NewNode>* out,
+                          bool body) {
   if (wrong_kind(findings_, json, Json::Object, "a node")) return;
   Reader r(json, findings_);
   NewNode n;
@@ -13,7 +14,9 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
   if (const Json* o = r.required("op"); o && !wrong_kind(findings_, *o, Json::String, "'op'")) {
     if (o->text.compare(0, 1, "$") == 0) {
       n.op_of = lookup(rule.nodes, std::string_view(o->text).substr(1));
-      if (n.op_of == none) findings_.error("E206", o->offset, "no node '" + o->text.substr(1) + "' in the pattern", did_you_mean(o->text.substr(1), {rule.nodes.begin(), rule.nodes.end()}));
+      if (n.op_of == none)
+        findings_.error("E206", o->offset, "no node '" + o->text.substr(1) + "' in the pattern",
+                        did_you_mean(o->text.substr(1), {rule.nodes.begin(), rule.nodes.end()}));
     } else {
       n.op = op(o->text, domain, o->offset, true);
     }
@@ -40,7 +43,8 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
         const std::string_view word = std::string_view(t).substr(from, to - from);
         NameRef ref;
         bool found = true;
-        // Names that the replacement itself made come first in a body: it may use a pattern's name for its own value.
+        // Names that the replacement itself made come first in a body: it may use a pattern's name for its
+        // own value.
         if (uint32_t made = lookup(rule.replace.made, word); made != none) {
           ref = {NameRef::Made, made};
         } else if (uint32_t v = lookup(rule.values, word); v != none) {
@@ -53,8 +57,11 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
               found = true;
             }
         }
-        if (!found) findings_.error("E206", source_.inside(i, from), "unbound name '" + std::string(word) + "'", did_you_mean(word, known()));
-        else o.choices.push_back(ref);
+        if (!found)
+          findings_.error("E206", source_.inside(i, from), "unbound name '" + std::string(word) + "'",
+                          did_you_mean(word, known()));
+        else
+          o.choices.push_back(ref);
         from = to + 1;
       }
       n.in.push_back(std::move(o));
@@ -70,7 +77,7 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
         t.pop_back();
       }
       const uint32_t v = lookup(rule.values, t);
-      bool yielded = false; // by the pattern: then the replacement takes its place
+      bool yielded = false;  // by the pattern: then the replacement takes its place
       for (const auto& p : rule.patterns)
         for (const auto& node : p.nodes)
           for (const uint32_t y : node.out) yielded = yielded || (v != none && y == v);
@@ -87,17 +94,26 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
   }
   for (const auto& c : r.texts("copy_attrs")) {
     const uint32_t node = lookup(rule.nodes, c);
-    if (node == none) findings_.error("E206", json.find("copy_attrs")->offset, "no node '" + c + "' in the pattern", did_you_mean(c, {rule.nodes.begin(), rule.nodes.end()}));
-    else n.copy_attrs.push_back(node);
+    if (node == none)
+      findings_.error("E206", json.find("copy_attrs")->offset, "no node '" + c + "' in the pattern",
+                      did_you_mean(c, {rule.nodes.begin(), rule.nodes.end()}));
+    else
+      n.copy_attrs.push_back(node);
   }
   if (const Json* attrs = r.get("attrs", Json::Object))
     for (size_t i = 0; i < attrs->items.size(); ++i) {
       NewAttribute a;
       a.name = attrs->keys[i];
       const Json& j = attrs->items[i];
-      if (j.is_string()) expression(j, rule, &a.expr);
-      else if (j.is_object() || j.kind == Json::Null) findings_.error("E202", j.offset, std::string("an attribute is an expression, a number or a list, found ") + kind_name(j.kind), "text is an expression too: \"'none'\"");
-      else a.literal = &j;
+      if (j.is_string())
+        expression(j, rule, &a.expr);
+      else if (j.is_object() || j.kind == Json::Null)
+        findings_.error(
+            "E202", j.offset,
+            std::string("an attribute is an expression, a number or a list, found ") + kind_name(j.kind),
+            "text is an expression too: \"'none'\"");
+      else
+        a.literal = &j;
       if (const tn_op_def* def = n.op_of == none ? ops_.find(n.op) : nullptr) {
         bool has = false;
         std::vector<std::string_view> names;
@@ -105,20 +121,31 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
           names.push_back(sdk::view(def->attrs[k].name));
           has = has || names.back() == a.name;
         }
-        if (!has) findings_.error("E205", j.key_offset, "operator " + std::string(ops_.text(n.op)) + " has no attribute '" + a.name + "'", did_you_mean(a.name, names));
+        if (!has)
+          findings_.error("E205", j.key_offset,
+                          "operator " + std::string(ops_.text(n.op)) + " has no attribute '" + a.name + "'",
+                          did_you_mean(a.name, names));
       }
       n.attrs.push_back(std::move(a));
     }
   if (body && r.text("absent") == "alias") {
     n.alias_when_absent = n.op_of;
-    if (n.op_of == none) findings_.error("E202", json.find("absent")->offset, "\"absent\": \"alias\" belongs to a node whose op is \"$NODE\"");
+    if (n.op_of == none)
+      findings_.error("E202", json.find("absent")->offset,
+                      "\"absent\": \"alias\" belongs to a node whose op is \"$NODE\"");
   }
   if (const tn_op_def* def = n.op_of == none ? ops_.find(n.op) : nullptr) {
     const bool variadic = def->input_count && (def->inputs[def->input_count - 1].flags & TN_PARAM_VARIADIC);
     if ((n.in.size() > def->input_count && !variadic) || n.in.size() < def->min_inputs)
-      findings_.error("E403", json.offset, std::string(ops_.text(n.op)) + " takes " + std::to_string(def->min_inputs) + " to " + std::to_string(def->input_count) + " operands, found " + std::to_string(n.in.size()));
-    if (n.out.size() > def->output_count && !(def->output_count && (def->outputs[def->output_count - 1].flags & TN_PARAM_VARIADIC)))
-      findings_.error("E403", json.offset, std::string(ops_.text(n.op)) + " has at most " + std::to_string(def->output_count) + " results, found " + std::to_string(n.out.size()));
+      findings_.error("E403", json.offset,
+                      std::string(ops_.text(n.op)) + " takes " + std::to_string(def->min_inputs) + " to " +
+                          std::to_string(def->input_count) + " operands, found " +
+                          std::to_string(n.in.size()));
+    if (n.out.size() > def->output_count &&
+        !(def->output_count && (def->outputs[def->output_count - 1].flags & TN_PARAM_VARIADIC)))
+      findings_.error("E403", json.offset,
+                      std::string(ops_.text(n.op)) + " has at most " + std::to_string(def->output_count) +
+                          " results, found " + std::to_string(n.out.size()));
   }
   r.finish();
   out->push_back(std::move(n));
@@ -126,18 +153,24 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
 
 void RuleLoader::new_nodes(const Json& json, Rule& rule, std::vector<NewNode>* out, bool body) {
   if (json.items.empty()) findings_.error("E203", json.offset, "no node");
-  for (size_t i = 0; i < json.items.size() && i < 64; ++i) new_node(json.keys[i], json.items[i], rule, out, body);
+  for (size_t i = 0; i < json.items.size() && i < 64; ++i)
+    new_node(json.keys[i], json.items[i], rule, out, body);
 }
 
 void RuleLoader::replacement(const Json& json, Rule& rule) {
   Reader r(json, findings_);
   Replacement& p = rule.replace;
-  if (const Json* nodes = r.required("nodes"); nodes && !wrong_kind(findings_, *nodes, Json::Object, "'nodes'")) new_nodes(*nodes, rule, &p.nodes, false);
+  if (const Json* nodes = r.required("nodes");
+      nodes && !wrong_kind(findings_, *nodes, Json::Object, "'nodes'"))
+    new_nodes(*nodes, rule, &p.nodes, false);
   p.needs_kernel = r.texts("needs_kernel");
   const Json* body = r.get("body");
-  if (body && body->is_string() && body->text == "origin") p.body = Replacement::Origin;
-  else if (body && body->is_object()) p.body = Replacement::Explicit;
-  else if (body) findings_.error("E202", body->offset, "'body' is \"origin\" or an object of nodes");
+  if (body && body->is_string() && body->text == "origin")
+    p.body = Replacement::Origin;
+  else if (body && body->is_object())
+    p.body = Replacement::Explicit;
+  else if (body)
+    findings_.error("E202", body->offset, "'body' is \"origin\" or an object of nodes");
   r.finish();
   // Every output of each pattern needs a producer.
   for (const auto& pattern : rule.patterns)
@@ -145,7 +178,8 @@ void RuleLoader::replacement(const Json& json, Rule& rule) {
       bool made = false;
       for (const auto& n : p.nodes)
         for (const auto& o : n.out) made = made || o.value == v;
-      if (!made) findings_.error("E207", json.offset, "no node of 'replace' yields output '" + rule.values[v] + "'");
+      if (!made)
+        findings_.error("E207", json.offset, "no node of 'replace' yields output '" + rule.values[v] + "'");
     }
   for (const auto& pattern : rule.patterns)
     for (const auto& w : pattern.values) {
@@ -153,25 +187,31 @@ void RuleLoader::replacement(const Json& json, Rule& rule) {
       bool made = false;
       for (const auto& n : p.nodes)
         for (const auto& o : n.out) made = made || o.value == w.value;
-      if (!made) findings_.error("E207", json.offset, "'" + rule.values[w.value] + "' is exposed, but no node of 'replace' yields it");
+      if (!made)
+        findings_.error("E207", json.offset,
+                        "'" + rule.values[w.value] + "' is exposed, but no node of 'replace' yields it");
     }
   // Uses of made names come after their makers.
   std::vector<bool> there(p.made.size());
   for (const auto& n : p.nodes) {
     for (const auto& o : n.in)
       for (const auto& c : o.choices)
-        if (c.kind == NameRef::Made && !there[c.index]) findings_.error("E206", n.offset, "'" + p.made[c.index] + "' is used before it is made", "order the nodes");
+        if (c.kind == NameRef::Made && !there[c.index])
+          findings_.error("E206", n.offset, "'" + p.made[c.index] + "' is used before it is made",
+                          "order the nodes");
     for (const auto& o : n.out)
       if (o.made != none) there[o.made] = true;
   }
   if (body && p.body != Replacement::NoBody) check_body(*body, rule);
 }
 
-/// A body reads the new node's operands, and constants that the pattern matched; nothing else exists where it runs.
+/// A body reads the new node's operands, and constants that the pattern matched; nothing else exists where it
+/// runs.
 void RuleLoader::check_body(const Json& json, Rule& rule) {
   Replacement& p = rule.replace;
   if (p.nodes.size() != 1) {
-    findings_.error("E211", json.offset, "a body belongs to a replacement of one node, found " + std::to_string(p.nodes.size()));
+    findings_.error("E211", json.offset,
+                    "a body belongs to a replacement of one node, found " + std::to_string(p.nodes.size()));
     return;
   }
   std::vector<bool> operand(rule.values.size()), let_operand(rule.lets.size());
@@ -199,12 +239,18 @@ void RuleLoader::check_body(const Json& json, Rule& rule) {
       for (auto& n : pattern.nodes)
         for (auto& a : n.alternatives)
           for (auto& s : a.in)
-            if (s.value != none && s.optional && !produced[s.value] && !operand[s.value] && !constant(pattern, s.value)) s.constant = true;
+            if (s.value != none && s.optional && !produced[s.value] && !operand[s.value] &&
+                !constant(pattern, s.value))
+              s.constant = true;
       for (const auto& n : pattern.nodes)
         for (const auto& a : n.alternatives)
           for (const auto& s : a.in)
-            if (s.value != none && !produced[s.value] && !operand[s.value] && !s.constant && !constant(pattern, s.value))
-              findings_.error("E211", json.offset, "body \"origin\" reads '" + rule.values[s.value] + "', which is neither an operand of the replacement nor a matched constant", "make it an operand, ask for a constant, or give an explicit body");
+            if (s.value != none && !produced[s.value] && !operand[s.value] && !s.constant &&
+                !constant(pattern, s.value))
+              findings_.error("E211", json.offset,
+                              "body \"origin\" reads '" + rule.values[s.value] +
+                                  "', which is neither an operand of the replacement nor a matched constant",
+                              "make it an operand, ask for a constant, or give an explicit body");
     }
     return;
   }
@@ -216,15 +262,23 @@ void RuleLoader::check_body(const Json& json, Rule& rule) {
     for (const auto& o : n.in)
       for (const auto& c : o.choices) {
         bool ok = false;
-        if (c.kind == NameRef::Made) ok = there[c.index];
-        else if (c.kind == NameRef::Let) ok = let_operand[c.index];
+        if (c.kind == NameRef::Made)
+          ok = there[c.index];
+        else if (c.kind == NameRef::Let)
+          ok = let_operand[c.index];
         else {
           ok = operand[c.index];
           for (const auto& pattern : rule.patterns) ok = ok || constant(pattern, c.index);
         }
         if (!ok) {
-          const std::string name = c.kind == NameRef::Made ? p.made[c.index] : c.kind == NameRef::Let ? rule.lets[c.index].name : rule.values[c.index];
-          findings_.error("E211", n.offset, "the body reads '" + name + "', which is neither an operand of the replacement, nor a matched constant, nor made before", {});
+          const std::string name = c.kind == NameRef::Made  ? p.made[c.index]
+                                   : c.kind == NameRef::Let ? rule.lets[c.index].name
+                                                            : rule.values[c.index];
+          findings_.error("E211", n.offset,
+                          "the body reads '" + name +
+                              "', which is neither an operand of the replacement, nor a matched constant, "
+                              "nor made before",
+                          {});
         }
       }
     for (const auto& o : n.out)
@@ -237,7 +291,8 @@ void RuleLoader::check_body(const Json& json, Rule& rule) {
     if (o.value == none || o.optional) continue;
     bool found = false;
     for (const auto y : yielded) found = found || y == rule.values[o.value];
-    if (!found) findings_.error("E207", json.offset, "the body does not yield '" + rule.values[o.value] + "'");
+    if (!found)
+      findings_.error("E207", json.offset, "the body does not yield '" + rule.values[o.value] + "'");
   }
 }
 

@@ -64,9 +64,12 @@ void RuleLoader::lets(const Json& json, Rule& rule) {
     Let l;
     l.name = json.keys[i];
     if (!is_identifier(l.name)) findings_.error("E202", j.key_offset, "'" + l.name + "' is no name");
-    if (lookup(rule.values, l.name) != none || lookup(rule.nodes, l.name) != none) findings_.error("E202", j.key_offset, "'" + l.name + "' is a name of the pattern already", "choose another");
+    if (lookup(rule.values, l.name) != none || lookup(rule.nodes, l.name) != none)
+      findings_.error("E202", j.key_offset, "'" + l.name + "' is a name of the pattern already",
+                      "choose another");
     if (j.is_object()) {
-      findings_.error("E404", j.offset, "named transforms are not supported by this engine yet", "compute the constant with an expression");
+      findings_.error("E404", j.offset, "named transforms are not supported by this engine yet",
+                      "compute the constant with an expression");
     } else {
       expression(j, rule, &l.expr);
     }
@@ -79,10 +82,12 @@ void RuleLoader::cost(const Json& json, Rule& rule) {
   if (const Json* g = r.get("gain")) expression(*g, rule, &rule.gain);
   rule.min_gain = r.number("min_gain", 0);
   rule.max_const_growth = r.number("max_const_growth", 1.1);
-  // The static cost decides until choices by measurement are kept in a file; the word is checked all the same.
+  // The static cost decides until choices by measurement are kept in a file; the word is checked all the
+  // same.
   r.choice("measure", {"off", "auto", "always"}, 0);
   r.finish();
-  if (rule.max_const_growth < 0) findings_.error("E202", json.offset, "'max_const_growth' must not be negative");
+  if (rule.max_const_growth < 0)
+    findings_.error("E202", json.offset, "'max_const_growth' must not be negative");
 }
 
 void RuleLoader::verify(const Json& json, Rule& rule) {
@@ -98,9 +103,12 @@ void RuleLoader::verify(const Json& json, Rule& rule) {
       if (wrong_kind(findings_, d, Json::String, "a distribution")) continue;
       const auto open = d.text.find('(');
       const std::string name = d.text.substr(0, open);
-      if (open == std::string::npos || d.text.back() != ')' || (name != "normal" && name != "uniform" && name != "choice"))
-        findings_.error("E202", d.offset, "'" + d.text + "' is no distribution", "normal(mean,deviation), uniform(low,high) or choice(a,b,...)");
-      if (in->keys[i] != "*" && lookup(rule.values, in->keys[i]) == none) findings_.error("E206", d.key_offset, "no value '" + in->keys[i] + "' in the pattern");
+      if (open == std::string::npos || d.text.back() != ')' ||
+          (name != "normal" && name != "uniform" && name != "choice"))
+        findings_.error("E202", d.offset, "'" + d.text + "' is no distribution",
+                        "normal(mean,deviation), uniform(low,high) or choice(a,b,...)");
+      if (in->keys[i] != "*" && lookup(rule.values, in->keys[i]) == none)
+        findings_.error("E206", d.key_offset, "no value '" + in->keys[i] + "' in the pattern");
       v.inputs.emplace_back(in->keys[i], d.text);
     }
   const auto cases = [&](const char* key, std::vector<VerifyCase>* out, bool negative) {
@@ -116,18 +124,23 @@ void RuleLoader::verify(const Json& json, Rule& rule) {
         const auto dot = name.find('.');
         if (name == "why") {
           c.why = item.text;
-        } else if (name == "absent" || name == "graph_output" || name == "extra_user" || name == "non_const" || name == "split") {
+        } else if (name == "absent" || name == "graph_output" || name == "extra_user" ||
+                   name == "non_const" || name == "split") {
           if (wrong_kind(findings_, item, Json::Array, "'" + name + "'")) continue;
           for (const auto& x : item.items)
-            if (!x.is_string() || (lookup(rule.values, x.text) == none && lookup(rule.nodes, x.text) == none)) findings_.error("E206", x.offset, "no such name in the pattern: '" + x.text + "'");
+            if (!x.is_string() || (lookup(rule.values, x.text) == none && lookup(rule.nodes, x.text) == none))
+              findings_.error("E206", x.offset, "no such name in the pattern: '" + x.text + "'");
         } else if (dot != std::string::npos) {
-          if (lookup(rule.nodes, name.substr(0, dot)) == none) findings_.error("E206", item.key_offset, "no node '" + name.substr(0, dot) + "' in the pattern");
+          if (lookup(rule.nodes, name.substr(0, dot)) == none)
+            findings_.error("E206", item.key_offset, "no node '" + name.substr(0, dot) + "' in the pattern");
         } else if (name != "axes" && name != "dtype" && lookup(rule.values, name) == none) {
           std::vector<std::string_view> known(rule.values.begin(), rule.values.end());
-          findings_.error("E206", item.key_offset, "no value '" + name + "' in the pattern", did_you_mean(name, known));
+          findings_.error("E206", item.key_offset, "no value '" + name + "' in the pattern",
+                          did_you_mean(name, known));
         }
       }
-      if (negative && c.why.empty()) findings_.error("E203", i.offset, "a case of 'must_not_fire' says 'why'");
+      if (negative && c.why.empty())
+        findings_.error("E203", i.offset, "a case of 'must_not_fire' says 'why'");
       out->push_back(std::move(c));
     }
   };
@@ -136,7 +149,8 @@ void RuleLoader::verify(const Json& json, Rule& rule) {
   if (const Json* t = r.get("tolerance", Json::Object))
     for (size_t i = 0; i < t->items.size(); ++i) {
       const tn_dtype d = sdk::dtype_from_name(t->keys[i]);
-      if (d == TN_DTYPE_NONE) findings_.error("E205", t->items[i].key_offset, "'" + t->keys[i] + "' is no element type");
+      if (d == TN_DTYPE_NONE)
+        findings_.error("E205", t->items[i].key_offset, "'" + t->keys[i] + "' is no element type");
       if (wrong_kind(findings_, t->items[i], Json::Object, "a tolerance")) continue;
       Reader tr(t->items[i], findings_);
       Tolerance x;
@@ -163,7 +177,9 @@ std::unique_ptr<Rule> RuleLoader::v1(const Json& json) {
   Reader r(json, findings_);
   if (const Json* name = r.required("rule"); name && !wrong_kind(findings_, *name, Json::String, "'rule'")) {
     rule->name = name->text;
-    if (!is_identifier(rule->name)) findings_.error("E202", name->offset, "'rule' must be a name (letters, digits, '_'), found '" + rule->name + "'");
+    if (!is_identifier(rule->name))
+      findings_.error("E202", name->offset,
+                      "'rule' must be a name (letters, digits, '_'), found '" + rule->name + "'");
   }
   rule->doc = r.text("doc");
   rule->version = r.integer("version", 1, 0, INT64_MAX);
@@ -172,7 +188,10 @@ std::unique_ptr<Rule> RuleLoader::v1(const Json& json) {
   rule->enabled = r.flag("enabled", true);
   rule->stage = static_cast<Stage>(r.choice("stage", {"canonicalize", "fuse", "layout", "device"}, 1));
   if (rule->stage == Stage::Layout || rule->stage == Stage::Device)
-    findings_.error("E221", json.find("stage")->offset, std::string("stage '") + stage_name(rule->stage) + "' is not supported by this engine yet", "use 'canonicalize' or 'fuse'");
+    findings_.error(
+        "E221", json.find("stage")->offset,
+        std::string("stage '") + stage_name(rule->stage) + "' is not supported by this engine yet",
+        "use 'canonicalize' or 'fuse'");
   rule->level = static_cast<int32_t>(r.integer("level", rule->stage == Stage::Canonicalize ? 1 : 2, 1, 3));
   rule->priority = static_cast<int32_t>(r.integer("priority", rule->priority, 0, 99999));
   rule->before = r.texts("before");
@@ -196,7 +215,8 @@ std::unique_ptr<Rule> RuleLoader::v1(const Json& json) {
     lets(*let, *rule);
   }
   r.get("let", Json::Object);
-  if (const Json* j = r.required("replace"); j && !wrong_kind(findings_, *j, Json::Object, "'replace'")) replacement(*j, *rule);
+  if (const Json* j = r.required("replace"); j && !wrong_kind(findings_, *j, Json::Object, "'replace'"))
+    replacement(*j, *rule);
   if (const Json* j = r.get("cost", Json::Object)) cost(*j, *rule);
   if (const Json* j = r.get("verify")) verify(*j, *rule);
   r.finish();

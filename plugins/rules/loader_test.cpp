@@ -95,7 +95,8 @@ struct Loaded {
 };
 
 const std::string replace = R"("replace": {"nodes": {"f": {"op": "Relu", "in": ["X"], "out": ["z"]}}})";
-const std::string two = R"("pattern": {"nodes": {"p": {"op": "Relu", "in": ["X"], "out": ["a"]}, "q": {"op": "Relu", "in": ["a"], "out": ["z"]}}, "outputs": ["z"]})";
+const std::string two =
+    R"("pattern": {"nodes": {"p": {"op": "Relu", "in": ["X"], "out": ["a"]}, "q": {"op": "Relu", "in": ["a"], "out": ["z"]}}, "outputs": ["z"]})";
 
 }  // namespace
 
@@ -121,7 +122,7 @@ TEST_CASE("Repeats expand, a lone node that a chain may shrink to is left out") 
   Loaded l(R"({"fusion_type": "F", "pattern": ["Relu?", "Mul{0,2}", "Add"], "fused_op": "G"})");
   REQUIRE(l.codes.empty());
   const auto v = expand(*l.rules[0]);
-  CHECK(v.size() == 5); // 2 * 3 less the single Add
+  CHECK(v.size() == 5);  // 2 * 3 less the single Add
   CHECK(v.back().nodes.size() == 2);
 }
 
@@ -135,7 +136,12 @@ TEST_CASE("Bare lists, in both spellings") {
 }
 
 TEST_CASE("Constraints that nothing can meet are errors") {
-  const auto codes = [](const std::string& constraint) { return Loaded(R"({"fusion_type": "F", "pattern": ["Conv", "LeakyRelu"], "fused_op": "G", "constraints": [)" + constraint + "]}").codes; };
+  const auto codes = [](const std::string& constraint) {
+    return Loaded(
+               R"({"fusion_type": "F", "pattern": ["Conv", "LeakyRelu"], "fused_op": "G", "constraints": [)" +
+               constraint + "]}")
+        .codes;
+  };
   CHECK(codes(R"({"alpha": 0.5})").empty());
   CHECK(codes(R"({"activation_type": "leaky_relu"})").empty());
   CHECK(codes(R"({"input_dtype": ["float32", "float16"]})").empty());
@@ -152,32 +158,59 @@ TEST_CASE("Unknown operators are warned of, wrong structure is an error") {
   CHECK(Loaded("{\"rule\": \"A b\", " + two + ", " + replace + "}").codes == "E202");
   CHECK(Loaded("{\"rule\": \"A\", \"piority\": 1, " + two + ", " + replace + "}").codes == "E201");
   CHECK(Loaded("{\"rule\": \"A\", \"stage\": \"layout\", " + two + ", " + replace + "}").codes == "E221");
-  CHECK(Loaded(R"({"rule": "A", "pattern": {"nodes": {"p": {"op": "Relu", "in": ["X"], "out": ["z"]}}, "outputs": ["z"]}, )" + replace + "}").codes == "E209");
-  CHECK(Loaded(R"({"rule": "A", "once": true, "pattern": {"nodes": {"p": {"op": "Relu", "in": ["X"], "out": ["z"]}}, "outputs": ["z"]}, )" + replace + "}").codes.empty());
+  CHECK(
+      Loaded(
+          R"({"rule": "A", "pattern": {"nodes": {"p": {"op": "Relu", "in": ["X"], "out": ["z"]}}, "outputs": ["z"]}, )" +
+          replace + "}")
+          .codes == "E209");
+  CHECK(
+      Loaded(
+          R"({"rule": "A", "once": true, "pattern": {"nodes": {"p": {"op": "Relu", "in": ["X"], "out": ["z"]}}, "outputs": ["z"]}, )" +
+          replace + "}")
+          .codes.empty());
   CHECK(Loaded(R"({"Rules": []})").codes == "E220");
-  CHECK(Loaded(R"({"rule": "A", "pattern": {"nodes": {"p": {"op": "Conv", "in": ["X"], "out": ["a"]}, "q": {"op": "Relu", "in": ["a"], "out": ["z"]}}, "outputs": ["z"]}, )" + replace + "}").codes == "E403");
+  CHECK(
+      Loaded(
+          R"({"rule": "A", "pattern": {"nodes": {"p": {"op": "Conv", "in": ["X"], "out": ["a"]}, "q": {"op": "Relu", "in": ["a"], "out": ["z"]}}, "outputs": ["z"]}, )" +
+          replace + "}")
+          .codes == "E403");
 }
 
 TEST_CASE("A body may read only operands and matched constants") {
-  const std::string pattern = R"("pattern": {"nodes": {"p": {"op": "Mul", "in": ["X", "Y"], "out": ["a"]}, "q": {"op": "Relu", "in": ["a"], "out": ["z"]}}, "outputs": ["z"]})";
-  const auto codes = [&](const std::string& rest) { return Loaded("{\"rule\": \"A\", " + pattern + ", " + rest + "}").codes; };
-  CHECK(codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Y"], "out": ["z"]}}, "body": "origin"})").empty());
-  CHECK(codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X"], "out": ["z"]}}, "body": "origin"})") == "E211");
-  CHECK(codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Q"], "out": ["z"]}}})") == "E206");
-  CHECK(codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Y"], "out": ["q9"]}}})") == "E207");
+  const std::string pattern =
+      R"("pattern": {"nodes": {"p": {"op": "Mul", "in": ["X", "Y"], "out": ["a"]}, "q": {"op": "Relu", "in": ["a"], "out": ["z"]}}, "outputs": ["z"]})";
+  const auto codes = [&](const std::string& rest) {
+    return Loaded("{\"rule\": \"A\", " + pattern + ", " + rest + "}").codes;
+  };
+  CHECK(
+      codes(
+          R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Y"], "out": ["z"]}}, "body": "origin"})")
+          .empty());
+  CHECK(
+      codes(
+          R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X"], "out": ["z"]}}, "body": "origin"})") ==
+      "E211");
+  CHECK(codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Q"], "out": ["z"]}}})") ==
+        "E206");
+  CHECK(
+      codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Y"], "out": ["q9"]}}})") ==
+      "E207");
 }
 
 TEST_CASE("More than 64 variants are refused") {
-  CHECK(Loaded(R"({"fusion_type": "F", "pattern": ["Relu*", "Mul*", "Add", "Relu"], "fused_op": "G"})").codes == "E204");
+  CHECK(
+      Loaded(R"({"fusion_type": "F", "pattern": ["Relu*", "Mul*", "Add", "Relu"], "fused_op": "G"})").codes ==
+      "E204");
 }
 
 TEST_CASE("An absent optional node is an alias of its first named operand") {
   Loaded l(R"({"rule": "A", "pattern": {"nodes": {
     "k": {"op": "Mul", "in": ["X", {"const": true, "as": "beta"}], "out": ["t"], "optional": true},
-    "p": {"op": "Relu", "in": ["t"], "out": ["s"]}, "q": {"op": "Mul", "in": ["X", "s"], "out": ["z"]}}, "outputs": ["z"]}, )" + replace + "}");
+    "p": {"op": "Relu", "in": ["t"], "out": ["s"]}, "q": {"op": "Mul", "in": ["X", "s"], "out": ["z"]}}, "outputs": ["z"]}, )" +
+           replace + "}");
   REQUIRE(l.codes.empty());
   const auto v = expand(*l.rules[0]);
   REQUIRE(v.size() == 2);
   CHECK(v[1].nodes.size() == 2);
-  CHECK(v[1].nodes[0].in[0] == v[1].nodes[1].in[0]); // the Relu reads X itself
+  CHECK(v[1].nodes[0].in[0] == v[1].nodes[1].in[0]);  // the Relu reads X itself
 }

@@ -12,7 +12,9 @@ std::string snake_case(std::string_view op) {
   if (colon != std::string_view::npos) op = op.substr(colon + 2);
   std::string r;
   for (size_t i = 0; i < op.size(); ++i) {
-    if (std::isupper(static_cast<unsigned char>(op[i])) && i && !std::isupper(static_cast<unsigned char>(op[i - 1]))) r += '_';
+    if (std::isupper(static_cast<unsigned char>(op[i])) && i &&
+        !std::isupper(static_cast<unsigned char>(op[i - 1])))
+      r += '_';
     r += static_cast<char>(std::tolower(static_cast<unsigned char>(op[i])));
   }
   return r;
@@ -22,10 +24,14 @@ std::string snake_case(std::string_view op) {
 
 gx::Value attribute_value(const tn_attr& a) {
   switch (a.kind) {
-    case TN_ATTR_INT: return gx::Value::integer(a.u.i);
-    case TN_ATTR_FLOAT: return gx::Value::real(a.u.f);
-    case TN_ATTR_STRING: return gx::Value::string(sdk::view(a.u.s));
-    case TN_ATTR_INTS: return gx::Value::ints({a.u.ints, a.count});
+    case TN_ATTR_INT:
+      return gx::Value::integer(a.u.i);
+    case TN_ATTR_FLOAT:
+      return gx::Value::real(a.u.f);
+    case TN_ATTR_STRING:
+      return gx::Value::string(sdk::view(a.u.s));
+    case TN_ATTR_INTS:
+      return gx::Value::ints({a.u.ints, a.count});
     case TN_ATTR_FLOATS: {
       gx::Value v = gx::Value::items({});
       for (uint64_t i = 0; i < a.count; ++i) v.list.push_back(gx::Value::real(a.u.floats[i]));
@@ -41,7 +47,8 @@ gx::Value attribute_value(const tn_attr& a) {
       if (a.u.tensor && gx::load(*a.u.tensor, &t)) return gx::Value::of(std::move(t));
       return gx::Value::unknown("an attribute without numbers");
     }
-    default: return gx::Value::unknown("an attribute of a kind that expressions cannot read");
+    default:
+      return gx::Value::unknown("an attribute of a kind that expressions cannot read");
   }
 }
 
@@ -98,9 +105,11 @@ gx::Value MatchScope::axes(uint32_t node) {
   const tn_attr* a = sdk::find_attr(info, graph_.api()->symbol(sdk::str("axes")));
   if (a && a->kind == TN_ATTR_INTS) {
     list.assign(a->u.ints, a->u.ints + a->count);
-  } else if (info.input_count > 1 && info.inputs[1] != TN_NONE && graph_.op_name(info.op).compare(0, 6, "Reduce") == 0) {
+  } else if (info.input_count > 1 && info.inputs[1] != TN_NONE &&
+             graph_.op_name(info.op).compare(0, 6, "Reduce") == 0) {
     tn_tensor c;
-    if (!graph_.constant(info.inputs[1], &c)) return gx::Value::unknown("the axes of " + rule_.nodes[node] + " are not constant");
+    if (!graph_.constant(info.inputs[1], &c))
+      return gx::Value::unknown("the axes of " + rule_.nodes[node] + " are not constant");
     const sdk::TensorView view(c);
     if (view.count() > 64) return gx::Value::unknown("the axes of " + rule_.nodes[node]);
     for (int64_t i = 0; i < view.count(); ++i) list.push_back(view.int_at(i));
@@ -108,8 +117,10 @@ gx::Value MatchScope::axes(uint32_t node) {
   if (list.empty()) {
     if (integer("noop_with_empty_axes", 0) == 1) return gx::Value::items({});
     if (rank < 0) return gx::Value::unknown("rank of the input of " + rule_.nodes[node]);
-    const tn_attr* axis = effective_attribute(info, graph_.api()->symbol(sdk::str("axis")), "axis", ops_, &scratch);
-    int64_t from = axis && axis->kind == TN_ATTR_INT ? axis->u.i : 0; // of normalisations: from there to the end
+    const tn_attr* axis =
+        effective_attribute(info, graph_.api()->symbol(sdk::str("axis")), "axis", ops_, &scratch);
+    int64_t from =
+        axis && axis->kind == TN_ATTR_INT ? axis->u.i : 0;  // of normalisations: from there to the end
     if (from < 0) from += rank;
     for (int64_t i = from; i < rank; ++i) list.push_back(i);
   }
@@ -126,13 +137,15 @@ Escape escape_of(const Variant& variant, uint32_t value) {
   Escape e = Escape::Forbid;
   for (const auto& w : variant.pattern->values) {
     uint32_t v = w.value;
-    for (size_t i = 0; v != none && i < variant.alias.size() && variant.alias[v] != v; ++i) v = variant.alias[v];
+    for (size_t i = 0; v != none && i < variant.alias.size() && variant.alias[v] != v; ++i)
+      v = variant.alias[v];
     if (v == value && w.escape != Escape::Forbid) e = w.escape;
   }
   return e;
 }
 
-bool MatchChecker::refuse(int progress, tn_reason reason, tn_value value, const std::function<void(Refusal&)>& text) {
+bool MatchChecker::refuse(int progress, tn_reason reason, tn_value value,
+                          const std::function<void(Refusal&)>& text) {
   if (progress <= refusal_->progress) return false;
   *refusal_ = {};
   refusal_->progress = progress;
@@ -146,7 +159,10 @@ bool MatchChecker::shape(const ValueWish& w, tn_value v) {
   const auto info = graph_.value(v);
   const std::string& name = rule_->values[w.value];
   if (info.type.kind != TN_KIND_TENSOR || info.type.rank < 0)
-    return refuse(3, TN_REASON_UNKNOWN, v, [&](Refusal& r) { r.expr = "shape of '" + name + "'"; r.got = "not known"; });
+    return refuse(3, TN_REASON_UNKNOWN, v, [&](Refusal& r) {
+      r.expr = "shape of '" + name + "'";
+      r.got = "not known";
+    });
   const auto dims = sdk::dims_of(info.type);
   const auto& wish = *w.shape;
   size_t rest = wish.size();
@@ -155,16 +171,24 @@ bool MatchChecker::shape(const ValueWish& w, tn_value v) {
   const bool open = rest < wish.size();
   const auto said = [&] {
     std::string s;
-    for (const auto& d : wish) s += (s.empty() ? "" : ",") + (d.kind == DimWish::Rest ? "..." : d.kind == DimWish::Symbol ? rule_->symbols[d.symbol] : std::to_string(d.number));
+    for (const auto& d : wish)
+      s += (s.empty() ? "" : ",") + (d.kind == DimWish::Rest     ? "..."
+                                     : d.kind == DimWish::Symbol ? rule_->symbols[d.symbol]
+                                                                 : std::to_string(d.number));
     return "shape of '" + name + "' is [" + s + "]";
   };
   const auto shown = [&] {
     std::string s;
-    for (const tn_dim d : dims) s += (s.empty() ? "" : ",") + (d >= 0 ? std::to_string(d) : sdk::text(graph_.symbols()->text(graph_.raw(), d)));
+    for (const tn_dim d : dims)
+      s += (s.empty() ? "" : ",") +
+           (d >= 0 ? std::to_string(d) : sdk::text(graph_.symbols()->text(graph_.raw(), d)));
     return "[" + s + "]";
   };
   if (open ? dims.size() + 1 < wish.size() : dims.size() != wish.size())
-    return refuse(3, TN_REASON_SHAPE, v, [&](Refusal& r) { r.expr = said(); r.got = shown(); });
+    return refuse(3, TN_REASON_SHAPE, v, [&](Refusal& r) {
+      r.expr = said();
+      r.got = shown();
+    });
   for (size_t i = 0; i < wish.size(); ++i) {
     if (wish[i].kind == DimWish::Rest) continue;
     const tn_dim d = dims[i < rest ? i : dims.size() - (wish.size() - i)];
@@ -176,7 +200,10 @@ bool MatchChecker::shape(const ValueWish& w, tn_value v) {
     if (d == wanted) continue;
     const tn_truth same = graph_.symbols()->compare(graph_.raw(), TN_DIM_EQ, d, wanted);
     if (same == TN_YES) continue;
-    return refuse(3, same == TN_NO ? TN_REASON_SHAPE : TN_REASON_UNKNOWN, v, [&](Refusal& r) { r.expr = said(); r.got = shown(); });
+    return refuse(3, same == TN_NO ? TN_REASON_SHAPE : TN_REASON_UNKNOWN, v, [&](Refusal& r) {
+      r.expr = said();
+      r.got = shown();
+    });
   }
   return true;
 }
@@ -191,20 +218,40 @@ bool MatchChecker::values() {
     if (w.constant && info.kind != TN_VALUE_CONSTANT)
       return refuse(1, TN_REASON_CONST, v, [&](Refusal& r) {
         r.expr = "'" + name + "' is constant";
-        if (info.kind == TN_VALUE_RESULT) r.got = "output of " + std::string(graph_.op_name(graph_.node(info.producer).op)) + " " + graph_.node_name(info.producer);
-        else r.got = "it is an input of the graph";
+        if (info.kind == TN_VALUE_RESULT)
+          r.got = "output of " + std::string(graph_.op_name(graph_.node(info.producer).op)) + " " +
+                  graph_.node_name(info.producer);
+        else
+          r.got = "it is an input of the graph";
       });
     if (w.forbid_shared && info.use_count > 1)
-      return refuse(1, TN_REASON_CONST, v, [&](Refusal& r) { r.expr = "'" + name + "' is used once"; r.got = std::to_string(info.use_count) + " uses"; });
+      return refuse(1, TN_REASON_CONST, v, [&](Refusal& r) {
+        r.expr = "'" + name + "' is used once";
+        r.got = std::to_string(info.use_count) + " uses";
+      });
     if (!w.dtype.empty()) {
-      if (info.type.dtype == TN_DTYPE_NONE) return refuse(2, TN_REASON_UNKNOWN, v, [&](Refusal& r) { r.expr = "dtype of '" + name + "'"; r.got = "not known"; });
+      if (info.type.dtype == TN_DTYPE_NONE)
+        return refuse(2, TN_REASON_UNKNOWN, v, [&](Refusal& r) {
+          r.expr = "dtype of '" + name + "'";
+          r.got = "not known";
+        });
       if (!w.dtype.text(sdk::dtype_name(info.type.dtype)))
-        return refuse(2, TN_REASON_DTYPE, v, [&](Refusal& r) { r.expr = "dtype of '" + name + "' is " + w.dtype.show(); r.got = sdk::dtype_name(info.type.dtype); });
+        return refuse(2, TN_REASON_DTYPE, v, [&](Refusal& r) {
+          r.expr = "dtype of '" + name + "' is " + w.dtype.show();
+          r.got = sdk::dtype_name(info.type.dtype);
+        });
     }
     if (!w.rank.empty()) {
-      if (info.type.kind != TN_KIND_TENSOR || info.type.rank < 0) return refuse(3, TN_REASON_UNKNOWN, v, [&](Refusal& r) { r.expr = "rank of '" + name + "'"; r.got = "not known"; });
+      if (info.type.kind != TN_KIND_TENSOR || info.type.rank < 0)
+        return refuse(3, TN_REASON_UNKNOWN, v, [&](Refusal& r) {
+          r.expr = "rank of '" + name + "'";
+          r.got = "not known";
+        });
       if (!w.rank.number(info.type.rank))
-        return refuse(3, TN_REASON_SHAPE, v, [&](Refusal& r) { r.expr = "rank of '" + name + "' is " + w.rank.show(); r.got = std::to_string(info.type.rank); });
+        return refuse(3, TN_REASON_SHAPE, v, [&](Refusal& r) {
+          r.expr = "rank of '" + name + "' is " + w.rank.show();
+          r.got = std::to_string(info.type.rank);
+        });
     }
     if (w.shape && !shape(w, v)) return false;
   }
@@ -214,21 +261,30 @@ bool MatchChecker::values() {
 bool MatchChecker::chain() {
   for (const auto& w : match_->variant->pattern->chain_wishes) {
     const tn_node_info first = graph_.node(match_->nodes.front()), last = graph_.node(match_->nodes.back());
-    const auto dtype = [&](tn_value v) { return std::string(v == TN_NONE ? "none" : sdk::dtype_name(graph_.value(v).type.dtype)); };
+    const auto dtype = [&](tn_value v) {
+      return std::string(v == TN_NONE ? "none" : sdk::dtype_name(graph_.value(v).type.dtype));
+    };
     bool ok = false;
     std::string got;
     switch (w.kind) {
-      case ChainWish::InputDtype: ok = w.wish.text(got = dtype(first.input_count ? first.inputs[0] : TN_NONE)); break;
-      case ChainWish::OutputDtype: ok = w.wish.text(got = dtype(last.output_count ? last.outputs[0] : TN_NONE)); break;
+      case ChainWish::InputDtype:
+        ok = w.wish.text(got = dtype(first.input_count ? first.inputs[0] : TN_NONE));
+        break;
+      case ChainWish::OutputDtype:
+        ok = w.wish.text(got = dtype(last.output_count ? last.outputs[0] : TN_NONE));
+        break;
       case ChainWish::WeightDtype: {
         tn_value weight = TN_NONE;
         for (uint32_t i = 0; i < first.input_count && weight == TN_NONE; ++i)
-          if (first.inputs[i] != TN_NONE && graph_.value(first.inputs[i]).kind == TN_VALUE_CONSTANT) weight = first.inputs[i];
+          if (first.inputs[i] != TN_NONE && graph_.value(first.inputs[i]).kind == TN_VALUE_CONSTANT)
+            weight = first.inputs[i];
         ok = w.wish.text(got = dtype(weight));
         break;
       }
       case ChainWish::Rank: {
-        const tn_type t = first.input_count && first.inputs[0] != TN_NONE ? graph_.value(first.inputs[0]).type : tn_type{TN_KIND_NONE, 0, -1, 0, nullptr};
+        const tn_type t = first.input_count && first.inputs[0] != TN_NONE
+                              ? graph_.value(first.inputs[0]).type
+                              : tn_type{TN_KIND_NONE, 0, -1, 0, nullptr};
         ok = t.rank >= 0 && w.wish.number(t.rank);
         got = std::to_string(t.rank);
         break;
@@ -252,7 +308,12 @@ bool MatchChecker::chain() {
         break;
       }
     }
-    if (!ok) return refuse(4, w.kind <= ChainWish::OutputDtype ? TN_REASON_DTYPE : TN_REASON_GUARD, TN_NONE, [&](Refusal& r) { r.expr = w.key + " is " + w.wish.show(); r.got = got; });
+    if (!ok)
+      return refuse(4, w.kind <= ChainWish::OutputDtype ? TN_REASON_DTYPE : TN_REASON_GUARD, TN_NONE,
+                    [&](Refusal& r) {
+                      r.expr = w.key + " is " + w.wish.show();
+                      r.got = got;
+                    });
   }
   return true;
 }
@@ -260,15 +321,21 @@ bool MatchChecker::chain() {
 bool MatchChecker::escapes() {
   const Variant& v = *match_->variant;
   const auto look = [&](tn_value value, uint32_t pattern_value) {
-    if (pattern_value != none && std::find(v.outputs.begin(), v.outputs.end(), pattern_value) != v.outputs.end()) return true;
+    if (pattern_value != none &&
+        std::find(v.outputs.begin(), v.outputs.end(), pattern_value) != v.outputs.end())
+      return true;
     const Escape policy = pattern_value == none ? Escape::Forbid : escape_of(v, pattern_value);
     if (policy != Escape::Forbid) return true;
     for (const auto& use : graph_.users(value)) {
       if (use.node != TN_NONE && match_->has(use.node)) continue;
       return refuse(5, TN_REASON_ESCAPE, value, [&](Refusal& r) {
-        const std::string name = pattern_value != none && pattern_value < rule_->values.size() ? "'" + rule_->values[pattern_value] + "' (" + graph_.value_name(value) + ")" : graph_.value_name(value);
+        const std::string name =
+            pattern_value != none && pattern_value < rule_->values.size()
+                ? "'" + rule_->values[pattern_value] + "' (" + graph_.value_name(value) + ")"
+                : graph_.value_name(value);
         r.expr = name + " is read inside the match alone";
-        r.got = use.node == TN_NONE ? "it is an output of the graph or of a body" : "it is also read by " + graph_.node_name(use.node);
+        r.got = use.node == TN_NONE ? "it is an output of the graph or of a body"
+                                    : "it is also read by " + graph_.node_name(use.node);
         r.hint = "escape \"keep\", or fuse the other reader first";
       });
     }
@@ -281,7 +348,7 @@ bool MatchChecker::escapes() {
       if (!look(info.outputs[k], k < v.nodes[i].out.size() ? v.nodes[i].out[k] : none)) return false;
     }
   }
-  return true; // inner nodes of assoc trees have one reader, inside
+  return true;  // inner nodes of assoc trees have one reader, inside
 }
 
 bool MatchChecker::guards() {
@@ -297,14 +364,19 @@ bool MatchChecker::guards() {
   for (size_t i = 0; i < rule_->where.size(); ++i) {
     const Guard& g = rule_->where[i];
     gx::Value v = eval.run(g.expr.program);
-    if (v.kind == gx::Value::Graph || v.kind == gx::Value::Tensor) v = gx::Value::unknown("the guard is a tensor; use all() or any()");
+    if (v.kind == gx::Value::Graph || v.kind == gx::Value::Tensor)
+      v = gx::Value::unknown("the guard is a tensor; use all() or any()");
     const bool unknown = v.is_unknown() || v.kind == gx::Value::Dim;
-    if (unknown ? g.accept_unknown : ((v.is_number() && v.number != 0) || (v.kind == gx::Value::List && !v.list.empty()) || (v.kind == gx::Value::Text && !v.text.empty()))) continue;
-    return refuse(6 + static_cast<int>(i), unknown ? TN_REASON_UNKNOWN : TN_REASON_GUARD, TN_NONE, [&](Refusal& r) {
-      r.expr = "where[" + std::to_string(i) + "]: " + g.expr.program.source;
-      r.got = unknown ? "unknown: " + v.text : eval.describe(g.expr.program);
-      r.hint = g.why;
-    });
+    if (unknown ? g.accept_unknown
+                : ((v.is_number() && v.number != 0) || (v.kind == gx::Value::List && !v.list.empty()) ||
+                   (v.kind == gx::Value::Text && !v.text.empty())))
+      continue;
+    return refuse(6 + static_cast<int>(i), unknown ? TN_REASON_UNKNOWN : TN_REASON_GUARD, TN_NONE,
+                  [&](Refusal& r) {
+                    r.expr = "where[" + std::to_string(i) + "]: " + g.expr.program.source;
+                    r.got = unknown ? "unknown: " + v.text : eval.describe(g.expr.program);
+                    r.hint = g.why;
+                  });
   }
   return true;
 }
@@ -315,7 +387,7 @@ bool MatchChecker::gain() {
   gx::Evaluator eval(scope);
   eval.set_estimate(true);
   const gx::Value v = eval.run(rule_->gain.program);
-  if (!v.is_number() || v.number > rule_->min_gain) return true; // an unknown cost never blocks
+  if (!v.is_number() || v.number > rule_->min_gain) return true;  // an unknown cost never blocks
   return refuse(200, TN_REASON_COST, TN_NONE, [&](Refusal& r) {
     r.expr = "gain " + rule_->gain.program.source + " > " + sdk::format("%.7g", rule_->min_gain);
     r.got = v.show();
@@ -329,7 +401,7 @@ bool MatchChecker::check(const Match& match, Refusal* refusal, bool detailed) {
   detailed_ = detailed;
   try {
     return values() && chain() && escapes() && guards() && gain();
-  } catch (const sdk::Failure& e) { // sizes that overflow, types without numbers
+  } catch (const sdk::Failure& e) {  // sizes that overflow, types without numbers
     return refuse(6, TN_REASON_UNKNOWN, TN_NONE, [&](Refusal& r) { r.got = e.what(); });
   }
 }

@@ -8,8 +8,8 @@ namespace tenon::rules {
 
 /// Why not. Text is filled only when details are wanted.
 struct Refusal {
-  tn_reason reason = TN_REASON_COUNT; // COUNT: none
-  int progress = -1;                  // how far the check had come; the furthest refusal is told
+  tn_reason reason = TN_REASON_COUNT;  // COUNT: none
+  int progress = -1;                   // how far the check had come; the furthest refusal is told
   tn_value value = TN_NONE;
   std::string expr, got, hint;
   bool any() const { return reason != TN_REASON_COUNT; }
@@ -18,9 +18,13 @@ struct Refusal {
 /// gx's view of a match.
 class MatchScope : public gx::Scope {
  public:
-  MatchScope(const GraphAccess& graph, const OpCatalog& ops, const Match& match) : graph_(graph), ops_(ops), match_(match), rule_(*match.variant->rule) {}
+  MatchScope(const GraphAccess& graph, const OpCatalog& ops, const Match& match)
+      : graph_(graph), ops_(ops), match_(match), rule_(*match.variant->rule) {}
   gx::Value value(uint32_t index) override;
-  gx::Value let(uint32_t index) override { return index < lets.size() ? lets[index] : gx::Value::unknown("'" + rule_.lets[index].name + "' is not computed yet"); }
+  gx::Value let(uint32_t index) override {
+    return index < lets.size() ? lets[index]
+                               : gx::Value::unknown("'" + rule_.lets[index].name + "' is not computed yet");
+  }
   bool present(uint32_t node) override { return match_.node(node) != TN_NONE; }
   gx::Value attribute(uint32_t node, const std::string& name) override;
   std::string op(uint32_t node) override;
@@ -29,8 +33,12 @@ class MatchScope : public gx::Scope {
   bool constant(tn_value v, tn_tensor* t) override { return graph_.constant(v, t); }
   bool is_constant(tn_value v) override { return graph_.value(v).kind == TN_VALUE_CONSTANT; }
   bool elements(tn_value v, std::vector<tn_dim>* out) override;
-  tn_truth compare(tn_dim_relation r, tn_dim a, tn_dim b) override { return graph_.symbols()->compare(graph_.raw(), r, a, b); }
-  tn_dim combine(tn_dim_op op, tn_dim a, tn_dim b) override { return graph_.symbols()->combine(graph_.raw(), op, a, b); }
+  tn_truth compare(tn_dim_relation r, tn_dim a, tn_dim b) override {
+    return graph_.symbols()->compare(graph_.raw(), r, a, b);
+  }
+  tn_dim combine(tn_dim_op op, tn_dim a, tn_dim b) override {
+    return graph_.symbols()->combine(graph_.raw(), op, a, b);
+  }
   int64_t least(tn_dim dim) override;
 
   std::vector<gx::Value> lets;

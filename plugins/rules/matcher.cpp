@@ -18,7 +18,8 @@ std::string GraphAccess::node_name(tn_node n) const {
   return i.name.size ? sdk::text(i.name) : "(unnamed " + std::string(op_name(i.op)) + ")";
 }
 
-const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::string_view text, const OpCatalog& ops, tn_attr* scratch) {
+const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::string_view text,
+                                   const OpCatalog& ops, tn_attr* scratch) {
   if (const tn_attr* a = sdk::find_attr(node, name)) return a;
   const tn_op_def* def = ops.find(node.op);
   for (uint32_t i = 0; def && i < def->attr_count; ++i) {
@@ -28,11 +29,16 @@ const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::s
     *scratch = {};
     scratch->name = name;
     scratch->kind = d.kind;
-    if (d.kind == TN_ATTR_INT) scratch->u.i = d.default_int;
-    else if (d.kind == TN_ATTR_FLOAT) scratch->u.f = d.default_float;
-    else if (d.kind == TN_ATTR_STRING) scratch->u.s = d.default_string;
-    else if (d.kind == TN_ATTR_INTS) scratch->u.ints = d.default_ints, scratch->count = d.count;
-    else return nullptr;
+    if (d.kind == TN_ATTR_INT)
+      scratch->u.i = d.default_int;
+    else if (d.kind == TN_ATTR_FLOAT)
+      scratch->u.f = d.default_float;
+    else if (d.kind == TN_ATTR_STRING)
+      scratch->u.s = d.default_string;
+    else if (d.kind == TN_ATTR_INTS)
+      scratch->u.ints = d.default_ints, scratch->count = d.count;
+    else
+      return nullptr;
     return scratch;
   }
   return nullptr;
@@ -40,11 +46,14 @@ const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::s
 
 bool meets(const Predicate& wish, const tn_attr& a) {
   switch (a.kind) {
-    case TN_ATTR_INT: return wish.number(static_cast<double>(a.u.i));
-    case TN_ATTR_FLOAT: return wish.number(a.u.f);
-    case TN_ATTR_STRING: return wish.text(sdk::view(a.u.s));
+    case TN_ATTR_INT:
+      return wish.number(static_cast<double>(a.u.i));
+    case TN_ATTR_FLOAT:
+      return wish.number(a.u.f);
+    case TN_ATTR_STRING:
+      return wish.text(sdk::view(a.u.s));
     case TN_ATTR_INTS:
-    case TN_ATTR_FLOATS: { // a list is meant whole
+    case TN_ATTR_FLOATS: {  // a list is meant whole
       if (wish.one_of.size() != a.count) return false;
       for (uint64_t i = 0; i < a.count; ++i) {
         const double v = a.kind == TN_ATTR_INTS ? static_cast<double>(a.u.ints[i]) : a.u.floats[i];
@@ -52,7 +61,8 @@ bool meets(const Predicate& wish, const tn_attr& a) {
       }
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -60,8 +70,10 @@ void Matcher::undo(size_t trail, size_t goals) {
   while (trail_.size() > trail) {
     const Trail t = trail_.back();
     trail_.pop_back();
-    if (t.is_node) match_->nodes[t.index] = TN_NONE;
-    else match_->values[t.index] = unbound;
+    if (t.is_node)
+      match_->nodes[t.index] = TN_NONE;
+    else
+      match_->values[t.index] = unbound;
   }
   goals_.resize(goals);
 }
@@ -73,7 +85,8 @@ void Matcher::miss(tn_node at, tn_value value, const VariantNode* wanted) {
   if (matched <= near_.matched && near_.at != TN_NONE) return;
   near_ = {matched, at, value, {}};
   if (wanted)
-    for (const tn_sym s : wanted->what->ops) near_.wanted += (near_.wanted.empty() ? "" : "|") + std::string(ops_.text(s));
+    for (const tn_sym s : wanted->what->ops)
+      near_.wanted += (near_.wanted.empty() ? "" : "|") + std::string(ops_.text(s));
 }
 
 bool Matcher::bind(uint32_t value, tn_value graph_value) {
@@ -170,7 +183,7 @@ bool Matcher::operands(uint32_t n, const tn_value* in, uint32_t count, size_t go
   const VariantNode& vn = variant_->nodes[n];
   const size_t slots = vn.what->in.size();
   for (uint32_t i = static_cast<uint32_t>(slots); i < count; ++i)
-    if (in[i] != TN_NONE) return false; // an operand the pattern does not speak of
+    if (in[i] != TN_NONE) return false;  // an operand the pattern does not speak of
   for (size_t i = 0; i < slots; ++i)
     if (!slot(vn, i, i < count ? in[i] : TN_NONE, in, count)) return false;
   const size_t trail = trail_.size(), goals = goals_.size();
@@ -182,7 +195,8 @@ bool Matcher::operands(uint32_t n, const tn_value* in, uint32_t count, size_t go
     const bool fresh = match_->values[value] == unbound;
     ok = bind(value, v);
     const uint32_t p = variant_->producer[value];
-    if (ok && fresh && p != none && v != TN_NONE && match_->nodes[p] == TN_NONE) goals_.push_back({p, graph_.value(v).producer});
+    if (ok && fresh && p != none && v != TN_NONE && match_->nodes[p] == TN_NONE)
+      goals_.push_back({p, graph_.value(v).producer});
   }
   if (ok && solve(goal + 1)) return true;
   undo(trail, goals);
@@ -193,7 +207,8 @@ bool Matcher::chain_operand(uint32_t n, const tn_node_info& info, size_t goal) {
   const VariantNode& vn = variant_->nodes[n];
   if (vn.chain == none) return solve(goal + 1);
   const uint32_t p = variant_->producer[vn.chain];
-  const uint32_t last = commutes(vn, info.op) ? std::min<uint32_t>(2, info.input_count) : std::min<uint32_t>(1, info.input_count);
+  const uint32_t last = commutes(vn, info.op) ? std::min<uint32_t>(2, info.input_count)
+                                              : std::min<uint32_t>(1, info.input_count);
   for (uint32_t i = 0; i < last; ++i) {
     const tn_value v = info.inputs[i];
     if (v == TN_NONE) continue;
@@ -223,7 +238,9 @@ bool Matcher::match_node(uint32_t n, tn_node at, size_t goal) {
     return false;
   }
   if (match_->has(at)) return false;
-  if ((vn.from->since && info.op_version < vn.from->since) || (vn.from->until && info.op_version > vn.from->until)) return false;
+  if ((vn.from->since && info.op_version < vn.from->since) ||
+      (vn.from->until && info.op_version > vn.from->until))
+    return false;
   if (variant_->rule->once && made_by && made_by(*variant_->rule, at)) return false;
   if (!attributes(vn, info)) {
     miss(at, TN_NONE, nullptr);
@@ -247,7 +264,8 @@ bool Matcher::match_node(uint32_t n, tn_node at, size_t goal) {
     ok = assoc(n, at, goal);
   } else {
     ok = operands(n, info.inputs, info.input_count, goal);
-    if (!ok && info.input_count >= 2 && vn.what->in.size() >= 2 && info.inputs[0] != info.inputs[1] && steps_ <= step_budget && commutes(vn, info.op)) {
+    if (!ok && info.input_count >= 2 && vn.what->in.size() >= 2 && info.inputs[0] != info.inputs[1] &&
+        steps_ <= step_budget && commutes(vn, info.op)) {
       std::vector<tn_value> swapped(info.inputs, info.inputs + info.input_count);
       std::swap(swapped[0], swapped[1]);
       ok = operands(n, swapped.data(), info.input_count, goal);
@@ -278,7 +296,9 @@ bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal)
     const auto v = graph_.value(leaf);
     if (v.kind != TN_VALUE_RESULT || v.use_count != 1) continue;
     const tn_node_info inner = graph_.node(v.producer);
-    if (inner.op != op || inner.region != match_->region || inner.input_count != 2 || inner.inputs[0] == TN_NONE || inner.inputs[1] == TN_NONE) continue;
+    if (inner.op != op || inner.region != match_->region || inner.input_count != 2 ||
+        inner.inputs[0] == TN_NONE || inner.inputs[1] == TN_NONE)
+      continue;
     if (graph_.users(leaf)[0].node == TN_NONE || match_->has(v.producer)) continue;
     // Later leaves only, else each tree is tried once for every order of opening it.
     leaves[i] = inner.inputs[0];
@@ -293,7 +313,8 @@ bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal)
   return false;
 }
 
-bool Matcher::assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used, size_t at, size_t goal) {
+bool Matcher::assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used,
+                           size_t at, size_t goal) {
   const VariantNode& vn = variant_->nodes[n];
   if (at == vn.what->in.size()) return solve(goal + 1);
   // Literals and constants first: they fail soonest. `order` is stable and small.
@@ -301,7 +322,8 @@ bool Matcher::assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std:
   for (size_t i = 0; i < vn.what->in.size(); ++i)
     if (vn.what->in[i].constant) order.push_back(i);
   for (size_t i = 0; i < vn.what->in.size(); ++i)
-    if (!vn.what->in[i].constant && vn.in[i] != none && variant_->producer[vn.in[i]] != none) order.push_back(i);
+    if (!vn.what->in[i].constant && vn.in[i] != none && variant_->producer[vn.in[i]] != none)
+      order.push_back(i);
   for (size_t i = 0; i < vn.what->in.size(); ++i)
     if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
   const size_t s = order[at];
@@ -316,7 +338,8 @@ bool Matcher::assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std:
       const bool fresh = match_->values[value] == unbound;
       ok = bind(value, leaves[i]);
       const uint32_t p = variant_->producer[value];
-      if (ok && fresh && p != none && match_->nodes[p] == TN_NONE) goals_.push_back({p, graph_.value(leaves[i]).producer});
+      if (ok && fresh && p != none && match_->nodes[p] == TN_NONE)
+        goals_.push_back({p, graph_.value(leaves[i]).producer});
     }
     used[i] = true;
     if (ok && assoc_assign(n, leaves, used, at + 1, goal)) return true;
@@ -352,7 +375,8 @@ bool Matcher::down() {
 
 bool Matcher::solve(size_t goal) {
   if (steps_ > step_budget) return false;
-  while (goal < goals_.size() && match_->nodes[goals_[goal].node] == goals_[goal].at) ++goal; // two ways to one node
+  while (goal < goals_.size() && match_->nodes[goals_[goal].node] == goals_[goal].at)
+    ++goal;  // two ways to one node
   if (goal < goals_.size()) {
     const Goal g = goals_[goal];
     if (match_->nodes[g.node] != TN_NONE) return false;
@@ -360,11 +384,12 @@ bool Matcher::solve(size_t goal) {
   }
   for (const tn_node n : match_->nodes)
     if (n == TN_NONE) return down();
-  steps_ += 16; // a complete match costs more than a step
+  steps_ += 16;  // a complete match costs more than a step
   return (*accept_)(*match_);
 }
 
-Matcher::Result Matcher::run(const Variant& variant, tn_node anchor, Match* match, const Accept& accept, bool detailed) {
+Matcher::Result Matcher::run(const Variant& variant, tn_node anchor, Match* match, const Accept& accept,
+                             bool detailed) {
   variant_ = &variant;
   match_ = match;
   accept_ = &accept;

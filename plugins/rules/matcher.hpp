@@ -10,7 +10,8 @@ namespace tenon::rules {
 /// The graph as matcher and rewriter read it: plain calls, no exceptions on the hot path.
 class GraphAccess {
  public:
-  GraphAccess(const tn_graph_api* api, const tn_symbols_api* symbols, tn_graph* graph) : api_(api), symbols_(symbols), graph_(graph) {}
+  GraphAccess(const tn_graph_api* api, const tn_symbols_api* symbols, tn_graph* graph)
+      : api_(api), symbols_(symbols), graph_(graph) {}
   tn_node_info node(tn_node id) const {
     tn_node_info i{};
     i.size = sizeof i;
@@ -29,7 +30,9 @@ class GraphAccess {
     if (api_->users(graph_, v, &u, &n) != TN_OK) n = 0;
     return {u, n};
   }
-  bool constant(tn_value v, tn_tensor* t) const { return v != TN_NONE && api_->constant(graph_, v, t) == TN_OK; }
+  bool constant(tn_value v, tn_tensor* t) const {
+    return v != TN_NONE && api_->constant(graph_, v, t) == TN_OK;
+  }
   std::string value_name(tn_value v) const;
   std::string node_name(tn_node n) const;
   std::string_view op_name(tn_sym op) const { return sdk::view(api_->symbol_text(op)); }
@@ -43,13 +46,13 @@ class GraphAccess {
   tn_graph* graph_;
 };
 
-constexpr uint32_t unbound = TN_NONE - 1; // TN_NONE itself is "absent"
+constexpr uint32_t unbound = TN_NONE - 1;  // TN_NONE itself is "absent"
 
 struct Match {
   const Variant* variant = nullptr;
-  std::vector<tn_node> nodes;   // per node of the variant
-  std::vector<tn_value> values; // per value: bound, TN_NONE (absent) or unbound
-  std::vector<tn_node> inner;   // further nodes of assoc trees
+  std::vector<tn_node> nodes;    // per node of the variant
+  std::vector<tn_value> values;  // per value: bound, TN_NONE (absent) or unbound
+  std::vector<tn_node> inner;    // further nodes of assoc trees
   tn_region region = 0;
 
   tn_value value(uint32_t v) const {
@@ -78,10 +81,10 @@ struct Match {
 
 /// The deepest failed attempt, for near misses.
 struct NearMiss {
-  uint32_t matched = 0; // nodes of the pattern
+  uint32_t matched = 0;  // nodes of the pattern
   tn_node at = TN_NONE;
   tn_value value = TN_NONE;
-  std::string wanted; // "Relu|Sigmoid"; filled when details are wanted
+  std::string wanted;  // "Relu|Sigmoid"; filled when details are wanted
 };
 
 class Matcher {
@@ -98,14 +101,18 @@ class Matcher {
   static constexpr int step_budget = 10000;
 
  private:
-  struct Goal { uint32_t node; tn_node at; };
+  struct Goal {
+    uint32_t node;
+    tn_node at;
+  };
   bool solve(size_t goal);
   bool down();
   bool match_node(uint32_t n, tn_node at, size_t goal);
   bool operands(uint32_t n, const tn_value* in, uint32_t count, size_t goal);
   bool assoc(uint32_t n, tn_node at, size_t goal);
   bool assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal);
-  bool assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used, size_t slot, size_t goal);
+  bool assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used, size_t slot,
+                    size_t goal);
   bool chain_operand(uint32_t n, const tn_node_info& info, size_t goal);
   bool bind(uint32_t value, tn_value graph_value);
   bool slot(const VariantNode& n, size_t i, tn_value v, const tn_value* in, uint32_t count);
@@ -123,14 +130,18 @@ class Matcher {
   bool detailed_ = false;
   int steps_ = 0;
   std::vector<Goal> goals_;
-  struct Trail { bool is_node; uint32_t index; };
+  struct Trail {
+    bool is_node;
+    uint32_t index;
+  };
   std::vector<Trail> trail_;
   NearMiss near_;
-  mutable std::vector<std::pair<tn_sym, uint32_t>> flags_; // of operators met
+  mutable std::vector<std::pair<tn_sym, uint32_t>> flags_;  // of operators met
 };
 
 /// The attribute's value as the operator means it: the node's own, else the default. NULL: none.
-const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::string_view text, const OpCatalog& ops, tn_attr* scratch);
+const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::string_view text,
+                                   const OpCatalog& ops, tn_attr* scratch);
 bool meets(const Predicate& wish, const tn_attr& attribute);
 
 }  // namespace tenon::rules

@@ -10,7 +10,8 @@ namespace {
 /// What an instance keeps: the rules compiled last. A pipeline runs the same ones several times.
 struct Instance : sdk::Services {
   explicit Instance(const tn_host* h) : Services(h), ops(h, graph, registry) {
-    if (!graph || !edit || !symbols || !registry) sdk::fail("the host lacks one of the services graph, graph-edit, symbols, registry");
+    if (!graph || !edit || !symbols || !registry)
+      sdk::fail("the host lacks one of the services graph, graph-edit, symbols, registry");
   }
   HostCatalog ops;
   std::unique_ptr<RuleSet> rules;
@@ -25,7 +26,8 @@ struct Instance : sdk::Services {
     }
     if (!rules->ok()) {
       rules.reset();
-      throw sdk::Failure(TN_ERR_INVALID, "rule files have errors (see above); 'tenon rules check' lists them too");
+      throw sdk::Failure(TN_ERR_INVALID,
+                         "rule files have errors (see above); 'tenon rules check' lists them too");
     }
     return *rules;
   }
@@ -34,7 +36,9 @@ struct Instance : sdk::Services {
 class PassListener : public EngineListener {
  public:
   explicit PassListener(const sdk::Pass& pass) : pass_(pass) {}
-  std::string_view switch_of(const std::string& name) override { return pass_.raw().switch_of ? pass_.switch_of(name) : std::string_view(); }
+  std::string_view switch_of(const std::string& name) override {
+    return pass_.raw().switch_of ? pass_.switch_of(name) : std::string_view();
+  }
   void explain(const tn_explain_record& r) override {
     const auto* x = pass_.raw().explain;
     if (x && x->record) x->record(x->context, &r);
@@ -66,7 +70,8 @@ tn_status run_stage(void* instance, const tn_pass_ctx* ctx, const tn_diag* diag,
   });
 }
 
-tn_status check_rules(void* instance, const tn_rule_source* sources, uint32_t count, int strict, void (*sink)(void*, const tn_rule_info*), void* context, const tn_diag* diag) noexcept {
+tn_status check_rules(void* instance, const tn_rule_source* sources, uint32_t count, int strict,
+                      void (*sink)(void*, const tn_rule_info*), void* context, const tn_diag* diag) noexcept {
   return sdk::guarded(diag, [&]() -> tn_status {
     auto& self = *static_cast<Instance*>(instance);
     const RuleSet rules(sources, count, self.ops, sdk::Diag(diag), strict != 0);
@@ -94,12 +99,15 @@ tn_status check_rules(void* instance, const tn_rule_source* sources, uint32_t co
   });
 }
 
-tn_status test_rules(void* instance, const tn_rule_source* sources, uint32_t count, tn_str only_rule, uint64_t seed, void (*report)(void*, tn_str, tn_str, int, tn_str), void* context,
+tn_status test_rules(void* instance, const tn_rule_source* sources, uint32_t count, tn_str only_rule,
+                     uint64_t seed, void (*report)(void*, tn_str, tn_str, int, tn_str), void* context,
                      const tn_diag* diag) noexcept {
   return sdk::guarded(diag, [&]() -> tn_status {
     auto& self = *static_cast<Instance*>(instance);
     const RuleSet rules(sources, count, self.ops, sdk::Diag(diag));
-    RuleTester tester({self.host, self.graph, self.edit, self.symbols, self.registry, self.get<tn_eval_api>(TN_EVAL_ID)}, self.ops, rules, seed);
+    RuleTester tester(
+        {self.host, self.graph, self.edit, self.symbols, self.registry, self.get<tn_eval_api>(TN_EVAL_ID)},
+        self.ops, rules, seed);
     bool found = false, passed = true;
     for (const auto& e : rules.entries()) {
       if (only_rule.size && e.rule->name != sdk::view(only_rule)) continue;
@@ -108,7 +116,8 @@ tn_status test_rules(void* instance, const tn_rule_source* sources, uint32_t cou
         if (report) report(context, sdk::str(e.rule->name), sdk::str(name), ok, sdk::str(text));
       }) && passed;
     }
-    if (only_rule.size && !found) throw sdk::Failure(TN_ERR_NOT_FOUND, "no rule '" + sdk::text(only_rule) + "' in these files");
+    if (only_rule.size && !found)
+      throw sdk::Failure(TN_ERR_NOT_FOUND, "no rule '" + sdk::text(only_rule) + "' in these files");
     return rules.ok() && passed ? TN_OK : TN_ERR_INVALID;
   });
 }
@@ -116,7 +125,8 @@ tn_status test_rules(void* instance, const tn_rule_source* sources, uint32_t cou
 const tn_rule_engine_api rule_engine = {sizeof(tn_rule_engine_api), 0, check_rules, test_rules};
 
 void describe(sdk::PassBuilder& b, int level) {
-  b.level(level).option_int("max_rounds", 10, 1, 1000, "Sweeps at most; each looks only near what the one before changed.");
+  b.level(level).option_int("max_rounds", 10, 1, 1000,
+                            "Sweeps at most; each looks only near what the one before changed.");
 }
 
 /// Pass records whose run gets the instance, which holds the compiled rules.
@@ -126,18 +136,27 @@ struct Passes {
   const tn_pass_record* list[2] = {&raise, &fuse};
   tn_pass_list table{};
   Passes() {
-    describe(raise_builder.summary("Rules of stage canonicalize: decomposed Gelu, LayerNormalization, Swish... become one operator")
-                 .doc("Wants folded constants and no-op casts gone. Leaves operators of ai.onnx, which have reference kernels."),
+    describe(raise_builder
+                 .summary("Rules of stage canonicalize: decomposed Gelu, LayerNormalization, Swish... become "
+                          "one operator")
+                 .doc("Wants folded constants and no-op casts gone. Leaves operators of ai.onnx, which have "
+                      "reference kernels."),
              1);
-    describe(fuse_builder.summary("Rules of stage fuse: Conv+BatchNormalization, Conv+Add+Relu, MatMul+bias...")
-                 .doc("Wants the graph canonical. Leaves fused operators of domain tenon, each with the body it stands for.")
-                 .after("raise")
-                 .alias("operator_fusion"),
-             2);
+    describe(
+        fuse_builder.summary("Rules of stage fuse: Conv+BatchNormalization, Conv+Add+Relu, MatMul+bias...")
+            .doc("Wants the graph canonical. Leaves fused operators of domain tenon, each with the body it "
+                 "stands for.")
+            .after("raise")
+            .alias("operator_fusion"),
+        2);
     raise = *raise_builder.finish();
-    raise.run = [](void* instance, const tn_pass_ctx* ctx, const tn_diag* diag) noexcept { return run_stage(instance, ctx, diag, Stage::Canonicalize); };
+    raise.run = [](void* instance, const tn_pass_ctx* ctx, const tn_diag* diag) noexcept {
+      return run_stage(instance, ctx, diag, Stage::Canonicalize);
+    };
     fuse = *fuse_builder.finish();
-    fuse.run = [](void* instance, const tn_pass_ctx* ctx, const tn_diag* diag) noexcept { return run_stage(instance, ctx, diag, Stage::Fuse); };
+    fuse.run = [](void* instance, const tn_pass_ctx* ctx, const tn_diag* diag) noexcept {
+      return run_stage(instance, ctx, diag, Stage::Fuse);
+    };
     table = {sizeof table, 2, list};
   }
   Passes(const Passes&) = delete;
@@ -145,8 +164,12 @@ struct Passes {
 };
 
 void provide(sdk::Plugin& p) {
-  static const Passes* const passes = new Passes; // tables live as long as the library is mapped
-  p.id(TENON_PLUGIN_ID).name(TENON_PLUGIN_NAME).version(TENON_PLUGIN_VERSION).vendor("Tenon").summary("Fusion rules as JSON: the engine and its two passes");
+  static const Passes* const passes = new Passes;  // tables live as long as the library is mapped
+  p.id(TENON_PLUGIN_ID)
+      .name(TENON_PLUGIN_NAME)
+      .version(TENON_PLUGIN_VERSION)
+      .vendor("Tenon")
+      .summary("Fusion rules as JSON: the engine and its two passes");
   p.instance<Instance>();
   p.provide(TN_PASSES_ID, &passes->table);
   p.provide(TN_RULE_ENGINE_ID, &rule_engine);

@@ -35,8 +35,11 @@ Outputs run(const TestServices& s, const CaseGraph& g) {
 
 /// Empty when equal within the tolerance.
 std::string compare(const sdk::OwnedTensor& wanted, const sdk::OwnedTensor& got, const Tolerance& t) {
-  if (wanted.dims() != got.dims()) return "shape " + sdk::dims_text(got.dims()) + " instead of " + sdk::dims_text(wanted.dims());
-  if (wanted.dtype() != got.dtype()) return std::string("type ") + sdk::dtype_name(got.dtype()) + " instead of " + sdk::dtype_name(wanted.dtype());
+  if (wanted.dims() != got.dims())
+    return "shape " + sdk::dims_text(got.dims()) + " instead of " + sdk::dims_text(wanted.dims());
+  if (wanted.dtype() != got.dtype())
+    return std::string("type ") + sdk::dtype_name(got.dtype()) + " instead of " +
+           sdk::dtype_name(wanted.dtype());
   const auto a = wanted.view(), b = got.view();
   double dot = 0, aa = 0, bb = 0;
   for (int64_t i = 0; i < a.count(); ++i) {
@@ -46,17 +49,23 @@ std::string compare(const sdk::OwnedTensor& wanted, const sdk::OwnedTensor& got,
       dot += x * y, aa += x * x, bb += y * y;
       continue;
     }
-    if (!(std::fabs(x - y) <= t.atol + t.rtol * std::fabs(x))) return sdk::format("element %lld is %.9g instead of %.9g (rtol %g, atol %g)", static_cast<long long>(i), y, x, t.rtol, t.atol);
+    if (!(std::fabs(x - y) <= t.atol + t.rtol * std::fabs(x)))
+      return sdk::format("element %lld is %.9g instead of %.9g (rtol %g, atol %g)", static_cast<long long>(i),
+                         y, x, t.rtol, t.atol);
     if (t.max_ulp >= 0 && wanted.dtype() == TN_FLOAT32) {
       int32_t u = 0, v = 0;
       std::memcpy(&u, wanted.data<float>() + i, 4);
       std::memcpy(&v, got.data<float>() + i, 4);
-      const double ulp = std::fabs(static_cast<double>(u < 0 ? INT32_MIN - static_cast<int64_t>(u) : u) - static_cast<double>(v < 0 ? INT32_MIN - static_cast<int64_t>(v) : v));
-      if (ulp > t.max_ulp) return sdk::format("element %lld differs by %.0f units in the last place, %g allowed", static_cast<long long>(i), ulp, t.max_ulp);
+      const double ulp = std::fabs(static_cast<double>(u < 0 ? INT32_MIN - static_cast<int64_t>(u) : u) -
+                                   static_cast<double>(v < 0 ? INT32_MIN - static_cast<int64_t>(v) : v));
+      if (ulp > t.max_ulp)
+        return sdk::format("element %lld differs by %.0f units in the last place, %g allowed",
+                           static_cast<long long>(i), ulp, t.max_ulp);
     }
     dot += x * y, aa += x * x, bb += y * y;
   }
-  if (t.cos >= 0 && aa > 0 && bb > 0 && dot / std::sqrt(aa * bb) < t.cos) return sdk::format("cosine %.7g is below %g", dot / std::sqrt(aa * bb), t.cos);
+  if (t.cos >= 0 && aa > 0 && bb > 0 && dot / std::sqrt(aa * bb) < t.cos)
+    return sdk::format("cosine %.7g is below %g", dot / std::sqrt(aa * bb), t.cos);
   return {};
 }
 
@@ -66,7 +75,8 @@ class Reasons : public EngineListener {
   void explain(const tn_explain_record& r) override {
     if (r.reason == TN_REASON_APPLIED || r.reason == TN_REASON_SWITCH) return;
     last = r.reason;
-    text = sdk::text(r.expr) + (r.got.size ? ": " + sdk::text(r.got) : "") + (r.hint.size ? " -- " + sdk::text(r.hint) : "");
+    text = sdk::text(r.expr) + (r.got.size ? ": " + sdk::text(r.got) : "") +
+           (r.hint.size ? " -- " + sdk::text(r.hint) : "");
   }
   uint32_t last = TN_REASON_COUNT;
   std::string text;
@@ -81,7 +91,8 @@ bool fits(const Variant& v, const Json* base, const Json* overlay) {
     bool wanted = true;
     if (absent)
       for (const auto& i : absent->items) wanted = wanted && i.text != v.rule->nodes[n.node];
-    const bool there = std::any_of(v.nodes.begin(), v.nodes.end(), [&](const VariantNode& x) { return x.node == n.node; });
+    const bool there =
+        std::any_of(v.nodes.begin(), v.nodes.end(), [&](const VariantNode& x) { return x.node == n.node; });
     if (wanted != there) return false;
   }
   return true;
@@ -94,7 +105,9 @@ bool concerns(const Variant& v, const Json* overlay) {
     const auto dot = key.find('.');
     if (dot == std::string::npos) continue;
     const std::string name = key.substr(0, dot);
-    if (std::none_of(v.nodes.begin(), v.nodes.end(), [&](const VariantNode& n) { return n.node != none && v.rule->nodes[n.node] == name; })) return false;
+    if (std::none_of(v.nodes.begin(), v.nodes.end(),
+                     [&](const VariantNode& n) { return n.node != none && v.rule->nodes[n.node] == name; }))
+      return false;
   }
   return true;
 }
@@ -112,7 +125,8 @@ bool RuleTester::test(const Rule& rule, const Report& report) {
     return true;
   }
   bool all_passed = true;
-  const auto one = [&](const std::string& name, const VerifyCase& base, const VerifyCase* negative, tn_dtype dtype, const Tolerance& tolerance, int64_t trials) {
+  const auto one = [&](const std::string& name, const VerifyCase& base, const VerifyCase* negative,
+                       tn_dtype dtype, const Tolerance& tolerance, int64_t trials) {
     size_t fired = 0, built = 0, quiet = 0;
     std::string failure, skipped, why_quiet;
     for (const auto& v : entry->variants) {
@@ -128,12 +142,15 @@ bool RuleTester::test(const Rule& rule, const Report& report) {
       for (const auto& choice : choices)
         for (int64_t trial = 0; trial < trials && failure.empty(); ++trial) {
           CaseSetup setup{&v, base.json, overlay, choice, trial % 2 == 1, dtype};
-          Random random(seed_ * 1000003u + static_cast<uint64_t>(rule.verify.seed) * 7919u + static_cast<uint64_t>(trial));
+          Random random(seed_ * 1000003u + static_cast<uint64_t>(rule.verify.seed) * 7919u +
+                        static_cast<uint64_t>(trial));
           CaseGraph g(services_, ops_);
           const std::string why = g.build(setup, random);
           if (!why.empty()) {
-            if (negative) skipped = why; // a change that makes no valid graph cannot be rewritten either
-            else failure = why;
+            if (negative)
+              skipped = why;  // a change that makes no valid graph cannot be rewritten either
+            else
+              failure = why;
             break;
           }
           ++built;
@@ -154,7 +171,8 @@ bool RuleTester::test(const Rule& rule, const Report& report) {
           EngineOptions options;
           options.only_rule = rule.name;
           options.detailed = true;
-          Engine engine(access, ops_, rules_, {services_.host, services_.edit, services_.registry}, reasons, options);
+          Engine engine(access, ops_, rules_, {services_.host, services_.edit, services_.registry}, reasons,
+                        options);
           engine.run();
           if (engine.applied() == 0) {
             ++quiet;
@@ -167,11 +185,14 @@ bool RuleTester::test(const Rule& rule, const Report& report) {
             break;
           }
           const Outputs after = run(services_, g);
-          if (!after.failure.empty()) failure = "the rewritten graph does not run: " + after.failure;
-          else if (after.tensors.size() != before.tensors.size()) failure = "the rewritten graph has another number of results";
+          if (!after.failure.empty())
+            failure = "the rewritten graph does not run: " + after.failure;
+          else if (after.tensors.size() != before.tensors.size())
+            failure = "the rewritten graph has another number of results";
           for (size_t i = 0; i < before.tensors.size() && failure.empty(); ++i) {
             failure = compare(before.tensors[i], after.tensors[i], tolerance);
-            if (!failure.empty()) failure = "result " + std::to_string(i) + ", trial " + std::to_string(trial) + ": " + failure;
+            if (!failure.empty())
+              failure = "result " + std::to_string(i) + ", trial " + std::to_string(trial) + ": " + failure;
           }
         }
     }
@@ -188,7 +209,8 @@ bool RuleTester::test(const Rule& rule, const Report& report) {
       passed = false;
       text = "it did not fire: " + why_quiet;
     } else if (passed) {
-      text = std::to_string(fired) + " graphs equal" + (quiet ? ", " + std::to_string(quiet) + " refused by guards" : "");
+      text = std::to_string(fired) + " graphs equal" +
+             (quiet ? ", " + std::to_string(quiet) + " refused by guards" : "");
     }
     report(name, passed, text);
     all_passed = all_passed && passed;
@@ -198,10 +220,12 @@ bool RuleTester::test(const Rule& rule, const Report& report) {
   for (const auto& [dtype, tolerance] : tolerances)
     for (size_t i = 0; i < rule.verify.cases.size(); ++i) {
       const bool plain = dtype == TN_FLOAT32;
-      if (!plain && i > 0) break; // other types: the first case once
-      one("case " + std::to_string(i + 1) + (plain ? "" : std::string(" ") + sdk::dtype_name(dtype)), rule.verify.cases[i], nullptr, dtype, tolerance, plain ? rule.verify.trials : 1);
+      if (!plain && i > 0) break;  // other types: the first case once
+      one("case " + std::to_string(i + 1) + (plain ? "" : std::string(" ") + sdk::dtype_name(dtype)),
+          rule.verify.cases[i], nullptr, dtype, tolerance, plain ? rule.verify.trials : 1);
     }
-  for (const auto& c : rule.verify.must_not_fire) one("must not fire: " + c.why, rule.verify.cases[0], &c, TN_FLOAT32, {}, 1);
+  for (const auto& c : rule.verify.must_not_fire)
+    one("must not fire: " + c.why, rule.verify.cases[0], &c, TN_FLOAT32, {}, 1);
   return all_passed;
 }
 

@@ -17,7 +17,8 @@ struct TestServices {
 class RuleTester {
  public:
   using Report = std::function<void(const std::string& name, bool passed, const std::string& text)>;
-  RuleTester(TestServices services, const OpCatalog& ops, const RuleSet& rules, uint64_t seed) : services_(services), ops_(ops), rules_(rules), seed_(seed) {}
+  RuleTester(TestServices services, const OpCatalog& ops, const RuleSet& rules, uint64_t seed)
+      : services_(services), ops_(ops), rules_(rules), seed_(seed) {}
   /// True when every case passed.
   bool test(const Rule& rule, const Report& report);
 

@@ -5,7 +5,7 @@
 
 namespace tenon::rules {
 
-uint64_t Random::next() { // splitmix64
+uint64_t Random::next() {  // splitmix64
   uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -29,7 +29,7 @@ double Random::draw(const std::string& d) {
   if (name == "choice" && !args.empty()) return args[next() % args.size()];
   const double a = !args.empty() ? args[0] : 0, b = args.size() > 1 ? args[1] : 1;
   if (name == "uniform") return a + (b - a) * uniform();
-  const double u = 1 - uniform(), v = uniform(); // Box-Muller
+  const double u = 1 - uniform(), v = uniform();  // Box-Muller
   return a + b * std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
 }
 
@@ -75,7 +75,8 @@ void CaseGraph::learn_symbols() {
     for (size_t i = 0; i < wish.size(); ++i) {
       if (wish[i].kind != DimWish::Symbol) continue;
       const size_t at = i < rest ? i : j->items.size() - (wish.size() - i);
-      if (at < j->items.size() && symbols_[wish[i].symbol] < 0) symbols_[wish[i].symbol] = j->items[at].integer;
+      if (at < j->items.size() && symbols_[wish[i].symbol] < 0)
+        symbols_[wish[i].symbol] = j->items[at].integer;
     }
   }
 }
@@ -85,7 +86,9 @@ std::string CaseGraph::wish_shape(uint32_t value, std::vector<int64_t>* dims) co
     if (w.value != value || !w.shape) continue;
     dims->clear();
     for (const auto& d : *w.shape) {
-      const int64_t n = d.kind == DimWish::Number ? d.number : d.kind == DimWish::Symbol ? symbols_[d.symbol] : -1;
+      const int64_t n = d.kind == DimWish::Number   ? d.number
+                        : d.kind == DimWish::Symbol ? symbols_[d.symbol]
+                                                    : -1;
       if (n < 0) return "the case gives no shape for '" + rule_->values[value] + "'";
       dims->push_back(n);
     }
@@ -101,7 +104,8 @@ std::string CaseGraph::shape_of(uint32_t value, std::vector<int64_t>* dims) {
   if (j->is_number()) return {};
   if (!j->is_array()) return "'" + rule_->values[value] + "' must be a shape or a number";
   for (const auto& d : j->items) {
-    if (d.kind != Json::Int || d.integer < 0 || d.integer > (1 << 16)) return "a dimension of '" + rule_->values[value] + "' is no small number";
+    if (d.kind != Json::Int || d.integer < 0 || d.integer > (1 << 16))
+      return "a dimension of '" + rule_->values[value] + "' is no small number";
     dims->push_back(d.integer);
   }
   return {};
@@ -120,7 +124,10 @@ sdk::OwnedTensor CaseGraph::contents(uint32_t value, const std::vector<int64_t>&
   const Json* j = find(name);
   const int64_t n = sdk::element_count(dims);
   const bool plain = !j && scalar_constant(value);
-  for (int64_t i = 0; i < n; ++i) t.data->push_back(j && j->is_number() ? j->number : plain ? (name.compare(0, 3, "eps") == 0 ? 1e-5 : 0.5) : random.draw(distribution));
+  for (int64_t i = 0; i < n; ++i)
+    t.data->push_back(j && j->is_number() ? j->number
+                      : plain             ? (name.compare(0, 3, "eps") == 0 ? 1e-5 : 0.5)
+                                          : random.draw(distribution));
   return gx::store(t);
 }
 
@@ -159,14 +166,17 @@ bool CaseGraph::shape_from_partner(uint32_t value, tn_value partner, std::vector
   const tn_type t = access.value(partner).type;
   if (t.kind != TN_KIND_TENSOR || t.rank < 1) return false;
   const auto all = sdk::dims_of(t).copy();
-  for (const auto& w : setup_.variant->pattern->values) { // the symbol of a vector is the partner's last dimension
-    if (w.value != value || !w.shape || w.shape->size() != 1 || (*w.shape)[0].kind != DimWish::Symbol) continue;
+  for (const auto& w :
+       setup_.variant->pattern->values) {  // the symbol of a vector is the partner's last dimension
+    if (w.value != value || !w.shape || w.shape->size() != 1 || (*w.shape)[0].kind != DimWish::Symbol)
+      continue;
     symbols_[(*w.shape)[0].symbol] = all.back();
     *dims = {all.back()};
     return true;
   }
   *dims = all;
-  if (const Json* axes = find("axes"); axes && constant(value)) { // scale and bias cover the axes that are reduced
+  if (const Json* axes = find("axes");
+      axes && constant(value)) {  // scale and bias cover the axes that are reduced
     dims->clear();
     for (const auto& a : axes->items) {
       const int64_t i = a.integer < 0 ? a.integer + t.rank : a.integer;
@@ -176,9 +186,11 @@ bool CaseGraph::shape_from_partner(uint32_t value, tn_value partner, std::vector
   return true;
 }
 
-std::string CaseGraph::outer(sdk::Transaction& tx, uint32_t value, tn_value partner, Random& random, tn_value* out) {
+std::string CaseGraph::outer(sdk::Transaction& tx, uint32_t value, tn_value partner, Random& random,
+                             tn_value* out) {
   std::vector<int64_t> dims;
-  if (auto why = shape_of(value, &dims); !why.empty() && !shape_from_partner(value, partner, &dims)) return why;
+  if (auto why = shape_of(value, &dims); !why.empty() && !shape_from_partner(value, partner, &dims))
+    return why;
   auto t = contents(value, dims, random);
   if (constant(value)) {
     *out = tx.constant(std::move(t), rule_->values[value]);
@@ -210,7 +222,8 @@ std::string CaseGraph::make_node(size_t n, Random& random) {
       if (value != none) values_[value] = in.back();
       continue;
     }
-    if (slot.optional && (listed("absent", name) || (values_[value] == unbound && v.producer[value] == none && axes_slot(vn, i) && !find("axes")))) {
+    if (slot.optional && (listed("absent", name) || (values_[value] == unbound && v.producer[value] == none &&
+                                                     axes_slot(vn, i) && !find("axes")))) {
       in.push_back(TN_NONE);
       continue;
     }
@@ -222,21 +235,23 @@ std::string CaseGraph::make_node(size_t n, Random& random) {
     }
     tn_value use = values_[value];
     tn_value partner = TN_NONE;
-    for (size_t k = 0; k < vn.in.size(); ++k) { // the nearest operand before it, else one behind it
+    for (size_t k = 0; k < vn.in.size(); ++k) {  // the nearest operand before it, else one behind it
       const uint32_t other = vn.in[k];
-      if (other != none && other != value && values_[other] != unbound && (k < i || partner == TN_NONE)) partner = values_[other];
+      if (other != none && other != value && values_[other] != unbound && (k < i || partner == TN_NONE))
+        partner = values_[other];
     }
     if (use == unbound) {
       if (auto why = outer(tx, value, partner, random, &use); !why.empty()) return why;
       values_[value] = use;
     }
-    if (listed("split", name) && std::find(split_done_.begin(), split_done_.end(), value) == split_done_.end()) {
-      split_done_.push_back(value); // the first reader gets a tensor of its own
+    if (listed("split", name) &&
+        std::find(split_done_.begin(), split_done_.end(), value) == split_done_.end()) {
+      split_done_.push_back(value);  // the first reader gets a tensor of its own
       if (auto why = outer(tx, value, partner, random, &use); !why.empty()) return why;
     }
     in.push_back(use);
   }
-  if (vn.from->assoc && in.size() > 2) { // any tree will do; this one leans left
+  if (vn.from->assoc && in.size() > 2) {  // any tree will do; this one leans left
     tn_value left = in[0];
     for (size_t i = 1; i + 1 < in.size(); ++i) {
       sdk::NodeSpec inner;
@@ -250,7 +265,7 @@ std::string CaseGraph::make_node(size_t n, Random& random) {
   if (setup_.swap_commutative && commutes && in.size() >= 2) std::swap(in[0], in[1]);
   while (!in.empty() && in.back() == TN_NONE) in.pop_back();
   spec.inputs = std::move(in);
-  spec.output_count = 1; // further results that a pattern names with '_' are not wanted
+  spec.output_count = 1;  // further results that a pattern names with '_' are not wanted
   for (size_t k = 1; k < vn.out.size(); ++k)
     if (vn.out[k] != none) spec.output_count = static_cast<uint32_t>(k + 1);
   std::vector<OwnedAttribute> attrs;
@@ -281,13 +296,17 @@ std::string CaseGraph::make_node(size_t n, Random& random) {
       for (size_t k = 0; j && k < j->keys.size(); ++k) {
         if (j->keys[k].compare(0, prefix.size(), prefix) != 0) continue;
         const std::string name = j->keys[k].substr(prefix.size());
-        const bool there = std::any_of(attrs.begin(), attrs.end(), [&](const OwnedAttribute& a) { return a.name == ops_.symbol(name); });
+        const bool there = std::any_of(attrs.begin(), attrs.end(),
+                                       [&](const OwnedAttribute& a) { return a.name == ops_.symbol(name); });
         if (name != "const" && !there) set(name, &j->items[k], nullptr);
       }
   }
-  for (const auto& w : vn.what->attrs) // what the pattern asks for, when the default is something else
-    if (!w.wish.one_of.empty() && std::none_of(attrs.begin(), attrs.end(), [&](const OwnedAttribute& a) { return a.name == w.symbol; })) set(w.name, nullptr, &w.wish.one_of[0]);
-  // A Transpose whose permutation the case leaves open swaps the last two axes, which is what patterns mean by one.
+  for (const auto& w : vn.what->attrs)  // what the pattern asks for, when the default is something else
+    if (!w.wish.one_of.empty() &&
+        std::none_of(attrs.begin(), attrs.end(), [&](const OwnedAttribute& a) { return a.name == w.symbol; }))
+      set(w.name, nullptr, &w.wish.one_of[0]);
+  // A Transpose whose permutation the case leaves open swaps the last two axes, which is what patterns mean
+  // by one.
   if (spec.op == "Transpose" && attrs.empty() && !spec.inputs.empty()) {
     const GraphAccess access(services_.graph, services_.symbols, graph_);
     const int32_t rank = access.value(spec.inputs[0]).type.rank;
@@ -336,7 +355,7 @@ std::string CaseGraph::build(const CaseSetup& setup, Random& random) {
   std::vector<tn_value> outputs;
   for (const uint32_t o : v.outputs) outputs.push_back(values_[o]);
   const auto resolve = [&](const std::string& name) {
-    Match names; // only to follow aliases
+    Match names;  // only to follow aliases
     names.variant = &v;
     names.values = values_;
     for (uint32_t i = 0; i < rule_->values.size(); ++i)

@@ -10,7 +10,7 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t next();
-  double uniform(); // [0, 1)
+  double uniform();  // [0, 1)
   /// A number of "normal(0,1)", "uniform(-1,1)" or "choice(a,b)".
   double draw(const std::string& distribution);
 

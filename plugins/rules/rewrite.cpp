@@ -9,11 +9,21 @@ bool OwnedAttribute::copy(const tn_attr& a) {
   name = a.name;
   kind = a.kind;
   switch (a.kind) {
-    case TN_ATTR_INT: i = a.u.i; return true;
-    case TN_ATTR_FLOAT: f = a.u.f; return true;
-    case TN_ATTR_STRING: s = sdk::text(a.u.s); return true;
-    case TN_ATTR_INTS: ints.assign(a.u.ints, a.u.ints + a.count); return true;
-    case TN_ATTR_FLOATS: floats.assign(a.u.floats, a.u.floats + a.count); return true;
+    case TN_ATTR_INT:
+      i = a.u.i;
+      return true;
+    case TN_ATTR_FLOAT:
+      f = a.u.f;
+      return true;
+    case TN_ATTR_STRING:
+      s = sdk::text(a.u.s);
+      return true;
+    case TN_ATTR_INTS:
+      ints.assign(a.u.ints, a.u.ints + a.count);
+      return true;
+    case TN_ATTR_FLOATS:
+      floats.assign(a.u.floats, a.u.floats + a.count);
+      return true;
     case TN_ATTR_STRINGS:
       for (uint64_t k = 0; k < a.count; ++k) strings.push_back(sdk::text(a.u.strings[k]));
       return true;
@@ -21,7 +31,8 @@ bool OwnedAttribute::copy(const tn_attr& a) {
       if (!a.u.tensor || a.u.tensor->dtype == TN_STRING) return false;
       tensor = sdk::OwnedTensor(*a.u.tensor);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -30,17 +41,29 @@ tn_attr OwnedAttribute::view() {
   a.name = name;
   a.kind = kind;
   switch (kind) {
-    case TN_ATTR_INT: a.u.i = i; break;
-    case TN_ATTR_FLOAT: a.u.f = f; break;
-    case TN_ATTR_STRING: a.u.s = sdk::str(s); break;
-    case TN_ATTR_INTS: a.u.ints = ints.data(), a.count = ints.size(); break;
-    case TN_ATTR_FLOATS: a.u.floats = floats.data(), a.count = floats.size(); break;
+    case TN_ATTR_INT:
+      a.u.i = i;
+      break;
+    case TN_ATTR_FLOAT:
+      a.u.f = f;
+      break;
+    case TN_ATTR_STRING:
+      a.u.s = sdk::str(s);
+      break;
+    case TN_ATTR_INTS:
+      a.u.ints = ints.data(), a.count = ints.size();
+      break;
+    case TN_ATTR_FLOATS:
+      a.u.floats = floats.data(), a.count = floats.size();
+      break;
     case TN_ATTR_STRINGS:
       string_views.clear();
       for (const auto& t : strings) string_views.push_back(sdk::str(t));
       a.u.strings = string_views.data(), a.count = string_views.size();
       break;
-    default: tensor_view = tensor.raw(), a.u.tensor = &tensor_view; break;
+    default:
+      tensor_view = tensor.raw(), a.u.tensor = &tensor_view;
+      break;
   }
   return a;
 }
@@ -65,14 +88,27 @@ bool Rewriter::compute(Refusal* refusal) {
   for (uint32_t i = 0; i < rule_->lets.size(); ++i) {
     gx::Value v = eval.run(rule_->lets[i].expr.program);
     const bool wanted = let_is_operand(i);
-    if (v.is_unknown() || (wanted && v.kind != gx::Value::Tensor && !v.is_number() && v.kind != gx::Value::Graph && v.kind != gx::Value::List && v.kind != gx::Value::Absent)) {
-      *refusal = {v.is_unknown() ? TN_REASON_UNKNOWN : TN_REASON_GUARD, 300, TN_NONE, "let " + rule_->lets[i].name + ": " + rule_->lets[i].expr.program.source, v.is_unknown() ? v.text : v.show() + " is no tensor", {}};
+    if (v.is_unknown() ||
+        (wanted && v.kind != gx::Value::Tensor && !v.is_number() && v.kind != gx::Value::Graph &&
+         v.kind != gx::Value::List && v.kind != gx::Value::Absent)) {
+      *refusal = {v.is_unknown() ? TN_REASON_UNKNOWN : TN_REASON_GUARD,
+                  300,
+                  TN_NONE,
+                  "let " + rule_->lets[i].name + ": " + rule_->lets[i].expr.program.source,
+                  v.is_unknown() ? v.text : v.show() + " is no tensor",
+                  {}};
       return false;
     }
     if (v.kind == gx::Value::Tensor) {
-      const bool finite = std::all_of(v.tensor.data->begin(), v.tensor.data->end(), [](double d) { return std::isfinite(d); });
+      const bool finite = std::all_of(v.tensor.data->begin(), v.tensor.data->end(),
+                                      [](double d) { return std::isfinite(d); });
       if (!finite && sdk::is_float(v.tensor.dtype)) {
-        *refusal = {TN_REASON_GUARD, 300, TN_NONE, "let " + rule_->lets[i].name + ": " + rule_->lets[i].expr.program.source, "E310: the computed constant is not finite", "the constants of the model may hold an infinity, a NaN or a zero variance"};
+        *refusal = {TN_REASON_GUARD,
+                    300,
+                    TN_NONE,
+                    "let " + rule_->lets[i].name + ": " + rule_->lets[i].expr.program.source,
+                    "E310: the computed constant is not finite",
+                    "the constants of the model may hold an infinity, a NaN or a zero variance"};
         return false;
       }
     }
@@ -83,27 +119,36 @@ bool Rewriter::compute(Refusal* refusal) {
   const auto all = [&](const std::vector<NewNode>& nodes, std::vector<std::vector<OwnedAttribute>>* out) {
     for (const auto& n : nodes) {
       out->emplace_back();
-      if (n.op_of != none && match_->node(n.op_of) == TN_NONE) continue; // its node is absent; handled where it is built
+      if (n.op_of != none && match_->node(n.op_of) == TN_NONE)
+        continue;  // its node is absent; handled where it is built
       for (const auto& a : n.attrs) {
         gx::Value v;
         if (!a.literal) {
           v = eval.run(a.expr.program);
-          if (v.kind == gx::Value::Graph || v.kind == gx::Value::Tensor) { // a constant of one element is a number here
+          if (v.kind == gx::Value::Graph ||
+              v.kind == gx::Value::Tensor) {  // a constant of one element is a number here
             tn_tensor t;
             gx::Tensor loaded;
-            if (v.kind == gx::Value::Tensor) loaded = v.tensor;
-            else if (!graph_.constant(v.graph, &t) || !gx::load(t, &loaded)) loaded.data->clear();
-            v = loaded.count() == 1 ? gx::Value::real((*loaded.data)[0]) : gx::Value::unknown("not one number");
+            if (v.kind == gx::Value::Tensor)
+              loaded = v.tensor;
+            else if (!graph_.constant(v.graph, &t) || !gx::load(t, &loaded))
+              loaded.data->clear();
+            v = loaded.count() == 1 ? gx::Value::real((*loaded.data)[0])
+                                    : gx::Value::unknown("not one number");
           }
         } else if (a.literal->kind == Json::Bool) {
           v = gx::Value::boolean(a.literal->boolean);
         } else if (a.literal->is_number()) {
-          v = a.literal->kind == Json::Int ? gx::Value::integer(a.literal->integer) : gx::Value::real(a.literal->number);
+          v = a.literal->kind == Json::Int ? gx::Value::integer(a.literal->integer)
+                                           : gx::Value::real(a.literal->number);
         } else {
           v = gx::Value::items({});
-          for (const auto& item : a.literal->items) v.list.push_back(item.is_string() ? gx::Value::string(item.text) : item.kind == Json::Int ? gx::Value::integer(item.integer) : gx::Value::real(item.number));
+          for (const auto& item : a.literal->items)
+            v.list.push_back(item.is_string()         ? gx::Value::string(item.text)
+                             : item.kind == Json::Int ? gx::Value::integer(item.integer)
+                                                      : gx::Value::real(item.number));
         }
-        if (v.kind == gx::Value::Absent) continue; // the operator's default holds
+        if (v.kind == gx::Value::Absent) continue;  // the operator's default holds
         uint32_t kind = 0;
         if (const tn_op_def* def = ops_.find(op_of(n)))
           for (uint32_t k = 0; k < def->attr_count; ++k)
@@ -111,7 +156,12 @@ bool Rewriter::compute(Refusal* refusal) {
         OwnedAttribute attribute;
         attribute.name = graph_.api()->symbol(sdk::str(a.name));
         if (v.is_unknown() || !convert(v, kind, &attribute)) {
-          *refusal = {v.is_unknown() ? TN_REASON_UNKNOWN : TN_REASON_GUARD, 300, TN_NONE, "attribute " + a.name + " of " + n.name, v.is_unknown() ? v.text : v.show() + " does not fit its type", {}};
+          *refusal = {v.is_unknown() ? TN_REASON_UNKNOWN : TN_REASON_GUARD,
+                      300,
+                      TN_NONE,
+                      "attribute " + a.name + " of " + n.name,
+                      v.is_unknown() ? v.text : v.show() + " does not fit its type",
+                      {}};
           return false;
         }
         out->back().push_back(std::move(attribute));
@@ -126,15 +176,20 @@ bool Rewriter::compute(Refusal* refusal) {
 
 bool Rewriter::convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out) {
   if (!kind) {
-    if (v.kind == gx::Value::Text) kind = TN_ATTR_STRING;
-    else if (v.is_number()) kind = v.is_int ? TN_ATTR_INT : TN_ATTR_FLOAT;
+    if (v.kind == gx::Value::Text)
+      kind = TN_ATTR_STRING;
+    else if (v.is_number())
+      kind = v.is_int ? TN_ATTR_INT : TN_ATTR_FLOAT;
     else if (v.kind == gx::Value::List) {
       kind = TN_ATTR_INTS;
       for (const auto& i : v.list) {
-        if (i.kind == gx::Value::Text) kind = TN_ATTR_STRINGS;
-        else if (kind == TN_ATTR_INTS && !i.is_int) kind = TN_ATTR_FLOATS;
+        if (i.kind == gx::Value::Text)
+          kind = TN_ATTR_STRINGS;
+        else if (kind == TN_ATTR_INTS && !i.is_int)
+          kind = TN_ATTR_FLOATS;
       }
-    } else return false;
+    } else
+      return false;
   }
   out->kind = kind;
   switch (kind) {
@@ -143,9 +198,12 @@ bool Rewriter::convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out) {
       out->i = static_cast<int64_t>(v.number);
       return true;
     case TN_ATTR_FLOAT:
-      out->f = static_cast<double>(static_cast<float>(v.number)); // attributes are float32 in every file format
+      out->f =
+          static_cast<double>(static_cast<float>(v.number));  // attributes are float32 in every file format
       return v.is_number();
-    case TN_ATTR_STRING: out->s = v.text; return v.kind == gx::Value::Text;
+    case TN_ATTR_STRING:
+      out->s = v.text;
+      return v.kind == gx::Value::Text;
     case TN_ATTR_INTS:
     case TN_ATTR_FLOATS:
     case TN_ATTR_STRINGS:
@@ -153,12 +211,16 @@ bool Rewriter::convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out) {
       for (const auto& i : v.list) {
         if (kind == TN_ATTR_STRINGS ? i.kind != gx::Value::Text : !i.is_number()) return false;
         if (kind == TN_ATTR_INTS && i.number != std::floor(i.number)) return false;
-        if (kind == TN_ATTR_INTS) out->ints.push_back(static_cast<int64_t>(i.number));
-        else if (kind == TN_ATTR_FLOATS) out->floats.push_back(static_cast<double>(static_cast<float>(i.number)));
-        else out->strings.push_back(i.text);
+        if (kind == TN_ATTR_INTS)
+          out->ints.push_back(static_cast<int64_t>(i.number));
+        else if (kind == TN_ATTR_FLOATS)
+          out->floats.push_back(static_cast<double>(static_cast<float>(i.number)));
+        else
+          out->strings.push_back(i.text);
       }
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -166,7 +228,8 @@ bool Rewriter::convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out) {
 bool Rewriter::wants_body(tn_sym op) const {
   if (rule_->replace.body == Replacement::NoBody) return false;
   const auto* r = services_.registry;
-  return graph_.op_name(op).find("::") != std::string_view::npos || !ops_.find(op) || (r && r->has_kernel && !r->has_kernel(services_.host, op));
+  return graph_.op_name(op).find("::") != std::string_view::npos || !ops_.find(op) ||
+         (r && r->has_kernel && !r->has_kernel(services_.host, op));
 }
 
 bool Rewriter::kernels(Refusal* refusal) {
@@ -176,13 +239,19 @@ bool Rewriter::kernels(Refusal* refusal) {
     const tn_sym op = op_of(n);
     if (r->has_kernel(services_.host, op)) continue;
     const tn_op_def* def = ops_.find(op);
-    bool was_there = false; // the model used it before, so the rewrite takes nothing away
+    bool was_there = false;  // the model used it before, so the rewrite takes nothing away
     for (const tn_node m : match_->nodes) was_there = was_there || graph_.node(m).op == op;
     const bool runs = was_there || rule_->replace.body != Replacement::NoBody || (def && def->decompose);
     if (runs && rule_->replace.needs_kernel.empty()) continue;
     std::string devices;
     for (const auto& d : rule_->replace.needs_kernel) devices += (devices.empty() ? "" : ", ") + d;
-    *refusal = {TN_REASON_KERNEL, 250, TN_NONE, "a kernel for " + std::string(graph_.op_name(op)), "no device of this run has one" + (devices.empty() ? "" : " (the rule wants it on " + devices + ")"), "load a plugin that provides it"};
+    *refusal = {
+        TN_REASON_KERNEL,
+        250,
+        TN_NONE,
+        "a kernel for " + std::string(graph_.op_name(op)),
+        "no device of this run has one" + (devices.empty() ? "" : " (the rule wants it on " + devices + ")"),
+        "load a plugin that provides it"};
     return false;
   }
   return true;
@@ -202,10 +271,17 @@ bool Rewriter::growth(Refusal* refusal) {
     before += static_cast<uint64_t>(bytes);
   }
   for (uint32_t i = 0; i < lets_.size(); ++i)
-    if (let_is_operand(i) && lets_[i].kind == gx::Value::Tensor) after += sdk::packed_bytes(lets_[i].tensor.dtype, lets_[i].tensor.count());
+    if (let_is_operand(i) && lets_[i].kind == gx::Value::Tensor)
+      after += sdk::packed_bytes(lets_[i].tensor.dtype, lets_[i].tensor.count());
   added_ = after;
-  if (static_cast<double>(after) <= rule_->max_const_growth * static_cast<double>(before) + 65536) return true;
-  *refusal = {TN_REASON_COST, 301, TN_NONE, "max_const_growth " + sdk::format("%.7g", rule_->max_const_growth), std::to_string(after) + " bytes of new constants for " + std::to_string(before), {}};
+  if (static_cast<double>(after) <= rule_->max_const_growth * static_cast<double>(before) + 65536)
+    return true;
+  *refusal = {TN_REASON_COST,
+              301,
+              TN_NONE,
+              "max_const_growth " + sdk::format("%.7g", rule_->max_const_growth),
+              std::to_string(after) + " bytes of new constants for " + std::to_string(before),
+              {}};
   return false;
 }
 
@@ -225,8 +301,10 @@ Rewriter::Outcome Rewriter::apply(const Match& match, Refusal* refusal) {
     if (!kernels(refusal) || !compute(refusal) || !growth(refusal)) return Refused;
     sdk::Transaction tx(graph_.api(), services_.edit, graph_.raw(), rule_->name);
     if (!tx.active()) return LimitReached;
-    if (rule_->replace.chain) chain_node(tx);
-    else build(tx);
+    if (rule_->replace.chain)
+      chain_node(tx);
+    else
+      build(tx);
     erase_matched(tx);
     if (tx.commit()) {
       lets_.clear();

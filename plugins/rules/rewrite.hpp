@@ -1,4 +1,5 @@
-// Applies one checked match in one transaction: computed constants, new nodes, their body, the old nodes erased.
+// Applies one checked match in one transaction: computed constants, new nodes, their body, the old nodes
+// erased.
 #pragma once
 #include "match_check.hpp"
 #include "tenon/sdk/edit.hpp"
@@ -8,7 +9,7 @@ namespace tenon::rules {
 struct RewriteServices {
   const tn_host* host = nullptr;
   const tn_edit_api* edit = nullptr;
-  const tn_registry_api* registry = nullptr; // NULL: nothing is known of kernels
+  const tn_registry_api* registry = nullptr;  // NULL: nothing is known of kernels
 };
 
 /// An attribute with its own memory: what the graph hands out may move when it is edited.
@@ -27,13 +28,14 @@ struct OwnedAttribute {
 
   /// False: of a kind that is not copied (a type).
   bool copy(const tn_attr& a);
-  tn_attr view(); // valid while this lives and stays where it is
+  tn_attr view();  // valid while this lives and stays where it is
 };
 
 class Rewriter {
  public:
   enum Outcome { Applied, Refused, LimitReached };
-  Rewriter(const GraphAccess& graph, const OpCatalog& ops, RewriteServices services) : graph_(graph), ops_(ops), services_(services) {}
+  Rewriter(const GraphAccess& graph, const OpCatalog& ops, RewriteServices services)
+      : graph_(graph), ops_(ops), services_(services) {}
   Outcome apply(const Match& match, Refusal* refusal);
   /// Nodes made by the last rewrite, in the matched region.
   const std::vector<tn_node>& made() const { return made_; }
@@ -51,9 +53,11 @@ class Rewriter {
   tn_value operand(sdk::Transaction& tx, const NewOperand& o);
   tn_value let_constant(sdk::Transaction& tx, uint32_t let);
   void build(sdk::Transaction& tx);
-  tn_node create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& attrs, std::vector<tn_value> inputs, uint32_t results, tn_region region, tn_node before);
+  tn_node create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& attrs,
+                 std::vector<tn_value> inputs, uint32_t results, tn_region region, tn_node before);
   void chain_node(sdk::Transaction& tx);
-  void origin_body(sdk::Transaction& tx, tn_node parent, const std::vector<tn_value>& operands, const std::vector<tn_value>& results);
+  void origin_body(sdk::Transaction& tx, tn_node parent, const std::vector<tn_value>& operands,
+                   const std::vector<tn_value>& results);
   void explicit_body(sdk::Transaction& tx, tn_node parent);
   bool wants_body(tn_sym op) const;
   std::vector<tn_node> matched_in_order() const;

@@ -13,7 +13,7 @@ tn_value Rewriter::let_constant(sdk::Transaction& tx, uint32_t let) {
   const std::string name = graph_.node_name(anchor_) + "/" + rule_->lets[let].name;
   if (value.kind == gx::Value::Tensor) {
     auto stored = gx::store(value.tensor);
-    value.tensor.data.reset(new std::vector<double>); // the wide copy is the largest thing here
+    value.tensor.data.reset(new std::vector<double>);  // the wide copy is the largest thing here
     return v = tx.constant(std::move(stored), name);
   }
   if (value.kind == gx::Value::List) {
@@ -23,18 +23,23 @@ tn_value Rewriter::let_constant(sdk::Transaction& tx, uint32_t let) {
       whole.push_back(static_cast<int64_t>(i.number));
       real.push_back(static_cast<float>(i.number));
     }
-    const bool ints = std::all_of(value.list.begin(), value.list.end(), [](const gx::Value& i) { return i.is_int; });
+    const bool ints =
+        std::all_of(value.list.begin(), value.list.end(), [](const gx::Value& i) { return i.is_int; });
     return v = ints ? tx.vector(whole, name) : tx.vector(real, name);
   }
-  return v = value.is_int ? tx.scalar(static_cast<int64_t>(value.number), name) : tx.scalar(static_cast<float>(value.number), name);
+  return v = value.is_int ? tx.scalar(static_cast<int64_t>(value.number), name)
+                          : tx.scalar(static_cast<float>(value.number), name);
 }
 
 tn_value Rewriter::operand(sdk::Transaction& tx, const NewOperand& o) {
   for (const auto& c : o.choices) {
     tn_value v = TN_NONE;
-    if (c.kind == NameRef::Value) v = match_->value(c.index);
-    else if (c.kind == NameRef::Made) v = made_values_[c.index];
-    else if (lets_[c.index].kind != gx::Value::Absent) v = let_constant(tx, c.index);
+    if (c.kind == NameRef::Value)
+      v = match_->value(c.index);
+    else if (c.kind == NameRef::Made)
+      v = made_values_[c.index];
+    else if (lets_[c.index].kind != gx::Value::Absent)
+      v = let_constant(tx, c.index);
     if (v != TN_NONE) return v;
   }
   if (!o.optional && !o.choices.empty()) {
@@ -46,7 +51,8 @@ tn_value Rewriter::operand(sdk::Transaction& tx, const NewOperand& o) {
   return TN_NONE;
 }
 
-tn_node Rewriter::create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& own, std::vector<tn_value> inputs, uint32_t results, tn_region region, tn_node before) {
+tn_node Rewriter::create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& own,
+                         std::vector<tn_value> inputs, uint32_t results, tn_region region, tn_node before) {
   const tn_sym op = op_of(n);
   const tn_op_def* def = ops_.find(op);
   std::vector<OwnedAttribute> copied;
@@ -57,8 +63,9 @@ tn_node Rewriter::create(sdk::Transaction& tx, const NewNode& n, std::vector<Own
     const char* p = reinterpret_cast<const char*>(info.attrs);
     for (uint32_t i = 0; i < info.attr_count; ++i, p += info.attr_stride) {
       const auto& a = *reinterpret_cast<const tn_attr*>(p);
-      bool known = !def; // an operator takes only the attributes it has
-      for (uint32_t k = 0; def && k < def->attr_count; ++k) known = known || graph_.api()->symbol(def->attrs[k].name) == a.name;
+      bool known = !def;  // an operator takes only the attributes it has
+      for (uint32_t k = 0; def && k < def->attr_count; ++k)
+        known = known || graph_.api()->symbol(def->attrs[k].name) == a.name;
       for (const auto& o : own) known = known && o.name != a.name;
       for (const auto& o : copied) known = known && o.name != a.name;
       OwnedAttribute c;
@@ -106,13 +113,15 @@ void Rewriter::build(sdk::Transaction& tx) {
       if (v != TN_NONE && outside_reads(v)) break;
       --results;
     }
-    const tn_node made = create(tx, n, attrs_[i], inputs, static_cast<uint32_t>(results), match_->region, anchor_);
+    const tn_node made =
+        create(tx, n, attrs_[i], inputs, static_cast<uint32_t>(results), match_->region, anchor_);
     made_.push_back(made);
-    std::vector<std::pair<tn_value, tn_value>> taken; // old, new
+    std::vector<std::pair<tn_value, tn_value>> taken;  // old, new
     for (size_t k = 0; k < results; ++k) {
       const tn_value now = graph_.node(made).outputs[k];
       if (n.out[k].made != none) made_values_[n.out[k].made] = now;
-      if (n.out[k].value != none && match_->value(n.out[k].value) != TN_NONE) taken.emplace_back(match_->value(n.out[k].value), now);
+      if (n.out[k].value != none && match_->value(n.out[k].value) != TN_NONE)
+        taken.emplace_back(match_->value(n.out[k].value), now);
     }
     if (wants_body(op_of(n))) {
       if (rule_->replace.body == Replacement::Origin) {
@@ -142,8 +151,13 @@ void Rewriter::chain_node(sdk::Transaction& tx) {
     for (uint32_t i = 0; i < info.attr_count; ++i, p += info.attr_stride) {
       OwnedAttribute a;
       if (!a.copy(*reinterpret_cast<const tn_attr*>(p))) continue;
-      const auto taken = [&](tn_sym name) { return std::any_of(attrs.begin(), attrs.end(), [&](const OwnedAttribute& o) { return o.name == name; }); };
-      if (taken(a.name)) a.name = graph_.api()->symbol(sdk::str(std::string(graph_.op_name(info.op)) + "." + sdk::text(graph_.api()->symbol_text(a.name))));
+      const auto taken = [&](tn_sym name) {
+        return std::any_of(attrs.begin(), attrs.end(),
+                           [&](const OwnedAttribute& o) { return o.name == name; });
+      };
+      if (taken(a.name))
+        a.name = graph_.api()->symbol(sdk::str(std::string(graph_.op_name(info.op)) + "." +
+                                               sdk::text(graph_.api()->symbol_text(a.name))));
       if (!taken(a.name)) attrs.push_back(std::move(a));
     }
   }
@@ -168,7 +182,8 @@ std::vector<tn_node> Rewriter::matched_in_order() const {
       for (uint32_t k = 0; k < info.input_count; ++k) {
         if (info.inputs[k] == TN_NONE) continue;
         const auto v = graph_.value(info.inputs[k]);
-        if (v.kind == TN_VALUE_RESULT && std::find(left.begin(), left.end(), v.producer) != left.end()) ready = false;
+        if (v.kind == TN_VALUE_RESULT && std::find(left.begin(), left.end(), v.producer) != left.end())
+          ready = false;
       }
       if (ready) {
         done.push_back(left[i]);
@@ -191,7 +206,8 @@ struct HeldType {
 };
 }  // namespace
 
-void Rewriter::origin_body(sdk::Transaction& tx, tn_node parent, const std::vector<tn_value>& operands, const std::vector<tn_value>& results) {
+void Rewriter::origin_body(sdk::Transaction& tx, tn_node parent, const std::vector<tn_value>& operands,
+                           const std::vector<tn_value>& results) {
   const tn_region body = tx.create_region(parent, "body");
   std::vector<std::pair<tn_value, tn_value>> map;
   const auto find = [&](tn_value v) {
@@ -213,7 +229,9 @@ void Rewriter::origin_body(sdk::Transaction& tx, tn_node parent, const std::vect
       const tn_value v = info.inputs[i];
       tn_value to = v == TN_NONE ? TN_NONE : find(v);
       if (to == TN_NONE && v != TN_NONE) {
-        if (graph_.value(v).kind != TN_VALUE_CONSTANT) sdk::fail("the body would read '" + graph_.value_name(v) + "', which is no operand of the fused node");
+        if (graph_.value(v).kind != TN_VALUE_CONSTANT)
+          sdk::fail("the body would read '" + graph_.value_name(v) +
+                    "', which is no operand of the fused node");
         to = v;
       }
       inputs.push_back(to);
@@ -234,7 +252,10 @@ void Rewriter::explicit_body(sdk::Transaction& tx, tn_node parent) {
   const Replacement& r = rule_->replace;
   const NewNode& fused = r.nodes[0];
   const tn_region body = tx.create_region(parent, "body");
-  struct Bound { NameRef name; tn_value outer, inner; };
+  struct Bound {
+    NameRef name;
+    tn_value outer, inner;
+  };
   std::vector<Bound> bound;
   for (const auto& o : fused.in) {
     const tn_value outer = operand(tx, o);
@@ -269,11 +290,13 @@ void Rewriter::explicit_body(sdk::Transaction& tx, tn_node parent) {
     std::vector<tn_value> inputs;
     for (const auto& o : n.in) inputs.push_back(read(o));
     if (n.op_of != none && match_->node(n.op_of) == TN_NONE) {
-      if (n.alias_when_absent == none) sdk::fail("the body needs node '" + rule_->nodes[n.op_of] + "', which is absent");
+      if (n.alias_when_absent == none)
+        sdk::fail("the body needs node '" + rule_->nodes[n.op_of] + "', which is absent");
       if (!n.out.empty() && n.out[0].made != none) made[n.out[0].made] = inputs.empty() ? TN_NONE : inputs[0];
       continue;
     }
-    const tn_node c = create(tx, n, body_attrs_[i], inputs, static_cast<uint32_t>(n.out.size()), body, TN_NONE);
+    const tn_node c =
+        create(tx, n, body_attrs_[i], inputs, static_cast<uint32_t>(n.out.size()), body, TN_NONE);
     for (size_t k = 0; k < n.out.size(); ++k)
       if (n.out[k].made != none) made[n.out[k].made] = graph_.node(c).outputs[k];
   }

@@ -6,9 +6,12 @@ namespace tenon::rules {
 
 int HostCatalog::resolve(std::string_view name, tn_sym* op) const {
   switch (registry_->resolve(host_, sdk::str(name), op)) {
-    case TN_OK: return 1;
-    case TN_ERR_INVALID: return 2;
-    default: return 0;
+    case TN_OK:
+      return 1;
+    case TN_ERR_INVALID:
+      return 2;
+    default:
+      return 0;
   }
 }
 
@@ -20,7 +23,7 @@ std::vector<std::string_view> HostCatalog::names() const {
 }
 
 uint64_t RuleSet::digest(const tn_rule_source* sources, uint32_t count) {
-  uint64_t h = 1469598103934665603u; // FNV-1a; the texts are small
+  uint64_t h = 1469598103934665603u;  // FNV-1a; the texts are small
   const auto eat = [&](tn_str s) {
     for (const unsigned char c : sdk::view(s)) h = (h ^ c) * 1099511628211u;
     h = (h ^ s.size) * 1099511628211u;
@@ -33,7 +36,8 @@ uint64_t RuleSet::digest(const tn_rule_source* sources, uint32_t count) {
   return h;
 }
 
-RuleSet::RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog& ops, const sdk::Diag& diag, bool strict) {
+RuleSet::RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog& ops, const sdk::Diag& diag,
+                 bool strict) {
   for (uint32_t i = 0; i < count; ++i) {
     auto source = std::make_unique<Source>();
     source->path = sdk::text(sources[i].path);
@@ -42,18 +46,25 @@ RuleSet::RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog&
     Findings findings(*source);
     Finding bad;
     std::vector<std::unique_ptr<Rule>> rules;
-    if (!parse_json(*source, &bad)) findings.error(bad.code, bad.offset, bad.message, bad.hint);
-    else load_rules(*source, ops, findings, &rules);
+    if (!parse_json(*source, &bad))
+      findings.error(bad.code, bad.offset, bad.message, bad.hint);
+    else
+      load_rules(*source, ops, findings, &rules);
     for (auto& r : rules) {
       bool twice = false;
       for (const auto& e : entries_) {
         if (e.rule->name != r->name) continue;
         twice = true;
-        if (!r->names_chain.empty()) continue; // the same bare chain again asks for the same thing
+        if (!r->names_chain.empty()) continue;  // the same bare chain again asks for the same thing
         const auto at = e.rule->source->place(e.rule->offset);
-        findings.error("E210", r->offset, "rule '" + r->name + "' exists already: " + e.rule->source->path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column), "give it another name, or load one of the two files");
+        findings.error("E210", r->offset,
+                       "rule '" + r->name + "' exists already: " + e.rule->source->path + ":" +
+                           std::to_string(at.line) + ":" + std::to_string(at.column),
+                       "give it another name, or load one of the two files");
       }
-      if (strict && !r->verify.given) findings.error("E212", r->offset, "rule '" + r->name + "' has no 'verify' section", "add cases that prove it, see docs/rules.md");
+      if (strict && !r->verify.given)
+        findings.error("E212", r->offset, "rule '" + r->name + "' has no 'verify' section",
+                       "add cases that prove it, see docs/rules.md");
       if (!twice) {
         Entry e;
         e.rule = std::move(r);
@@ -70,14 +81,16 @@ RuleSet::RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog&
   index();
 }
 
-/// A bare chain that some rule names among its aliases switches that rule on; it makes no group of its own then.
+/// A bare chain that some rule names among its aliases switches that rule on; it makes no group of its own
+/// then.
 void RuleSet::chains_by_name() {
   for (size_t i = 0; i < entries_.size();) {
     const std::string chain = entries_[i].rule->names_chain;
     Entry* named = nullptr;
     if (!chain.empty())
       for (auto& e : entries_)
-        if (std::find(e.rule->aliases.begin(), e.rule->aliases.end(), chain) != e.rule->aliases.end()) named = &e;
+        if (std::find(e.rule->aliases.begin(), e.rule->aliases.end(), chain) != e.rule->aliases.end())
+          named = &e;
     if (!named) {
       ++i;
       continue;
@@ -100,13 +113,17 @@ void RuleSet::order(const sdk::Diag& diag) {
     f.emit(diag);
     ++errors_;
   };
-  std::vector<std::pair<Entry*, Entry*>> edges; // first runs before second
+  std::vector<std::pair<Entry*, Entry*>> edges;  // first runs before second
   for (auto& e : entries_) {
     const auto add = [&](const std::string& name, bool before) {
       std::vector<std::string_view> names;
       for (const auto& x : entries_) names.push_back(x.rule->name);
-      if (Entry* other = find(name)) edges.emplace_back(before ? &e : other, before ? other : &e);
-      else report(*e.rule, "E206", "rule '" + e.rule->name + "' is ordered against '" + name + "', which is not loaded", did_you_mean(name, names));
+      if (Entry* other = find(name))
+        edges.emplace_back(before ? &e : other, before ? other : &e);
+      else
+        report(*e.rule, "E206",
+               "rule '" + e.rule->name + "' is ordered against '" + name + "', which is not loaded",
+               did_you_mean(name, names));
     };
     for (const auto& n : e.rule->before) add(n, true);
     for (const auto& n : e.rule->after) add(n, false);
@@ -120,7 +137,10 @@ void RuleSet::order(const sdk::Diag& diag) {
         changed = true;
       }
   }
-  if (changed && !edges.empty()) report(*edges[0].first->rule, "E208", "'before' and 'after' of rule '" + edges[0].first->rule->name + "' and others form a cycle", "drop one of them");
+  if (changed && !edges.empty())
+    report(*edges[0].first->rule, "E208",
+           "'before' and 'after' of rule '" + edges[0].first->rule->name + "' and others form a cycle",
+           "drop one of them");
 }
 
 void RuleSet::index() {

@@ -11,7 +11,8 @@ namespace tenon::rules {
 /// The operators of the host's registry.
 class HostCatalog : public OpCatalog {
  public:
-  HostCatalog(const tn_host* host, const tn_graph_api* graph, const tn_registry_api* registry) : host_(host), graph_(graph), registry_(registry) {}
+  HostCatalog(const tn_host* host, const tn_graph_api* graph, const tn_registry_api* registry)
+      : host_(host), graph_(graph), registry_(registry) {}
   tn_sym symbol(std::string_view text) const override { return graph_->symbol(sdk::str(text)); }
   std::string_view text(tn_sym symbol) const override { return sdk::view(graph_->symbol_text(symbol)); }
   int resolve(std::string_view name, tn_sym* op) const override;
@@ -28,8 +29,8 @@ class RuleSet {
  public:
   struct Entry {
     std::unique_ptr<Rule> rule;
-    std::vector<Variant> variants; // largest first
-    int32_t order = 0;             // the priority, moved where `before` and `after` ask for it
+    std::vector<Variant> variants;  // largest first
+    int32_t order = 0;              // the priority, moved where `before` and `after` ask for it
   };
   /// Variants of one rule that are anchored at one operator.
   struct Anchored {
@@ -38,7 +39,8 @@ class RuleSet {
   };
 
   /// Reads, checks and compiles; findings go to diag. Good rules are there even when others are bad.
-  RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog& ops, const sdk::Diag& diag, bool strict = false);
+  RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog& ops, const sdk::Diag& diag,
+          bool strict = false);
   bool ok() const { return errors_ == 0; }
   const std::vector<Entry>& entries() const { return entries_; }
   const std::vector<Anchored>* anchored(tn_sym op) const {

@@ -53,8 +53,10 @@ bool build(const Rule& rule, const Pattern& p, const std::vector<Choice>& chosen
           break;
         }
     if (!n.out.empty() && n.out[0] != none) {
-      if (first != none) v->alias[n.out[0]] = first;
-      else v->alias[n.out[0]] = none; // the head of a chain: the next item begins it
+      if (first != none)
+        v->alias[n.out[0]] = first;
+      else
+        v->alias[n.out[0]] = none;  // the head of a chain: the next item begins it
     }
   }
   const auto resolved = [&](uint32_t x) { return x == none ? none : follow(v->alias, x); };
@@ -121,31 +123,41 @@ std::vector<Variant> expand(const Rule& rule) {
       for (size_t i = 0; i < at.size(); ++i) chosen.push_back(options[i][at[i]]);
       Variant v;
       // A chain without its optional items may be a single node, which a rewrite would only rename.
-      if (build(rule, p, chosen, &v) && (rule.once || !rule.replace.chain || lowers(rule, v))) all.push_back(std::move(v));
+      if (build(rule, p, chosen, &v) && (rule.once || !rule.replace.chain || lowers(rule, v)))
+        all.push_back(std::move(v));
       size_t i = at.size();
       while (i > 0 && ++at[i - 1] == options[i - 1].size()) at[--i] = 0;
       if (i == 0) break;
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const Variant& a, const Variant& b) { return a.nodes.size() > b.nodes.size(); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Variant& a, const Variant& b) { return a.nodes.size() > b.nodes.size(); });
   return all;
 }
 
 void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings) {
   for (const auto& p : rule.patterns)
     if (const size_t n = variant_count(p); n > max_variants) {
-      findings.error("E204", p.offset, "rule '" + rule.name + "' expands to " + (n > 100000 ? std::string("more than 100000") : std::to_string(n)) + " variants, at most " + std::to_string(max_variants) + " are allowed",
+      findings.error("E204", p.offset,
+                     "rule '" + rule.name + "' expands to " +
+                         (n > 100000 ? std::string("more than 100000") : std::to_string(n)) +
+                         " variants, at most " + std::to_string(max_variants) + " are allowed",
                      "split it into several rules");
       return;
     }
   const auto variants = expand(rule);
   if (variants.empty()) {
-    findings.error("E209", rule.offset, "rule '" + rule.name + "' would never lower the number of nodes", "a pattern needs more nodes than its replacement, or \"once\": true");
+    findings.error("E209", rule.offset, "rule '" + rule.name + "' would never lower the number of nodes",
+                   "a pattern needs more nodes than its replacement, or \"once\": true");
     return;
   }
   for (const auto& v : variants) {
     if (!rule.once && !lowers(rule, v)) {
-      findings.error("E209", rule.offset, "rule '" + rule.name + "' may replace " + std::to_string(v.nodes.size()) + " node(s) by " + std::to_string(rule.replace.nodes.size()) + ", so it need not come to an end", "say \"once\": true, or make fewer nodes optional");
+      findings.error("E209", rule.offset,
+                     "rule '" + rule.name + "' may replace " + std::to_string(v.nodes.size()) +
+                         " node(s) by " + std::to_string(rule.replace.nodes.size()) +
+                         ", so it need not come to an end",
+                     "say \"once\": true, or make fewer nodes optional");
       return;
     }
     // Every node must be found from the first output: upwards, or down from a value already known.
@@ -161,7 +173,9 @@ void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings) 
           auto others = v.nodes[j].in;
           others.push_back(v.nodes[j].chain);
           for (const uint32_t x : reads)
-            if (x != none) linked = linked || v.producer[x] == j || std::find(others.begin(), others.end(), x) != others.end();
+            if (x != none)
+              linked =
+                  linked || v.producer[x] == j || std::find(others.begin(), others.end(), x) != others.end();
           for (const uint32_t x : others)
             if (x != none) linked = linked || v.producer[x] == i;
           if (linked) seen[i] = seen[j] = true;
@@ -169,7 +183,9 @@ void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings) 
       }
     for (uint32_t i = 0; i < v.nodes.size(); ++i)
       if (!seen[i]) {
-        findings.error("E207", v.nodes[i].from->offset, "node '" + rule.nodes[v.nodes[i].from->node] + "' is not connected to output '" + rule.values[v.pattern->outputs[0]] + "'");
+        findings.error("E207", v.nodes[i].from->offset,
+                       "node '" + rule.nodes[v.nodes[i].from->node] + "' is not connected to output '" +
+                           rule.values[v.pattern->outputs[0]] + "'");
         return;
       }
   }

@@ -1,5 +1,5 @@
-/* core.h is frozen: its constants, and where each field lies on 64-bit machines, never change. Compiled as C11; the
- * asserts are the test. A line may be added for a field that was added at an end, never altered. */
+/* core.h is frozen: its constants, and where each field lies on 64-bit machines, never change. Compiled as
+ * C11; the asserts are the test. A line may be added for a field that was added at an end, never altered. */
 #include <stddef.h>
 
 #include "tenon/abi/core.h"
@@ -12,11 +12,13 @@ _Static_assert(sizeof(void*) == 8, "the layout below is that of 64-bit machines"
 _Static_assert(sizeof(tn_str) == 16, "tn_str");
 AT(tn_str, data, 0);
 AT(tn_str, size, 8);
-_Static_assert(TN_OK == 0 && TN_ERR_INVALID == 1 && TN_ERR_UNSUPPORTED == 2 && TN_ERR_NOT_FOUND == 3 && TN_ERR_LIMIT == 4 &&
-                   TN_ERR_MEMORY == 5 && TN_ERR_IO == 6 && TN_ERR_INTERNAL == 7 && TN_DECLINED == 8,
+_Static_assert(TN_OK == 0 && TN_ERR_INVALID == 1 && TN_ERR_UNSUPPORTED == 2 && TN_ERR_NOT_FOUND == 3 &&
+                   TN_ERR_LIMIT == 4 && TN_ERR_MEMORY == 5 && TN_ERR_IO == 6 && TN_ERR_INTERNAL == 7 &&
+                   TN_DECLINED == 8,
                "statuses");
-_Static_assert(TN_SEVERITY_DEBUG == 0 && TN_SEVERITY_INFO == 1 && TN_SEVERITY_WARNING == 2 && TN_SEVERITY_ERROR == 3 &&
-                   TN_SEVERITY_PLUGIN_MISBEHAVING == 4 && TN_SEVERITY_HOST_MISBEHAVING == 5,
+_Static_assert(TN_SEVERITY_DEBUG == 0 && TN_SEVERITY_INFO == 1 && TN_SEVERITY_WARNING == 2 &&
+                   TN_SEVERITY_ERROR == 3 && TN_SEVERITY_PLUGIN_MISBEHAVING == 4 &&
+                   TN_SEVERITY_HOST_MISBEHAVING == 5,
                "severities");
 AT(tn_diag, size, 0);
 AT(tn_diag, context, 8);

@@ -29,11 +29,14 @@ struct Result {
 
 class Passes {
  public:
-  Result run(const std::string& pass, const std::string& body, const std::string& options = "{}", EngineOptions engine_options = {}) {
+  Result run(const std::string& pass, const std::string& body, const std::string& options = "{}",
+             EngineOptions engine_options = {}) {
     set_install_root(test::build_dir());
     Diagnostics findings;
-    const std::string manifest = R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "fusion", "reference"], "rules": [],
-      "pipeline": [{"pass": ")" + pass + R"(", "options": )" + options + "}]}";
+    const std::string manifest =
+        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "fusion", "reference"], "rules": [],
+      "pipeline": [{"pass": ")" +
+        pass + R"(", "options": )" + options + "}]}";
     auto parsed = parse_manifest("test.json", manifest, ".", {}, findings);
     findings.throw_if_errors(2);
     engine_options.explain = true;
@@ -44,18 +47,24 @@ class Passes {
     infer_graph(*r.graph, findings);
     findings.throw_if_errors(2);
     engine.optimize(*r.graph, r.report);
-    for (tn_node n : r.graph->nodes(0)) r.ops += (r.ops.empty() ? "" : " ") + std::string(r.graph->op_name(n));
+    for (tn_node n : r.graph->nodes(0))
+      r.ops += (r.ops.empty() ? "" : " ") + std::string(r.graph->op_name(n));
     r.graph->set_registry(nullptr);  // the engine ends here, the graph goes on
     return r;
   }
 };
 
-std::string after(const std::string& pass, const std::string& body, const std::string& options = "{}") { return Passes().run(pass, body, options).ops; }
+std::string after(const std::string& pass, const std::string& body, const std::string& options = "{}") {
+  return Passes().run(pass, body, options).ops;
+}
 
 }  // namespace
 
 TEST_CASE("canonicalize removes what changes nothing") {
-  const auto ops = [](const std::string& line) { return after("canonicalize", "  input %x: float32[2,3]\n" + line + "  %z = Neg(%y)\n  output %z as \"z\"\n"); };
+  const auto ops = [](const std::string& line) {
+    return after("canonicalize",
+                 "  input %x: float32[2,3]\n" + line + "  %z = Neg(%y)\n  output %z as \"z\"\n");
+  };
   CHECK(ops("  %y = Identity(%x)\n") == "Neg");
   CHECK(ops("  %y = Dropout(%x)\n") == "Neg");
   CHECK(ops("  %y = Cast(%x) {to = 1}\n") == "Neg");
@@ -66,22 +75,28 @@ TEST_CASE("canonicalize removes what changes nothing") {
   CHECK(ops("  %y = Concat(%x) {axis = 0}\n") == "Neg");
   CHECK(ops("  %y = Clip(%x)\n") == "Neg");
   CHECK(ops("  const %b: int64[1] = [0]\n  const %e: int64[1] = [9]\n  %y = Slice(%x, %b, %e)\n") == "Neg");
-  CHECK(ops("  const %b: int64[1] = [1]\n  const %e: int64[1] = [9]\n  %y = Slice(%x, %b, %e)\n") == "Slice Neg");
+  CHECK(ops("  const %b: int64[1] = [1]\n  const %e: int64[1] = [9]\n  %y = Slice(%x, %b, %e)\n") ==
+        "Slice Neg");
 }
 
 TEST_CASE("canonicalize keeps a Slice that reverses, though its shape is the operand's") {
-  const std::string body = "  input %x: float32[3]\n  const %b: int64[1] = [-1]\n  const %e: int64[1] = [-4]\n  const %a: int64[1] = [0]\n  const %s: int64[1] = [-1]\n"
-                           "  %y = Slice(%x, %b, %e, %a, %s)\n  output %y as \"y\"\n";
+  const std::string body =
+      "  input %x: float32[3]\n  const %b: int64[1] = [-1]\n  const %e: int64[1] = [-4]\n  const %a: "
+      "int64[1] = [0]\n  const %s: int64[1] = [-1]\n"
+      "  %y = Slice(%x, %b, %e, %a, %s)\n  output %y as \"y\"\n";
   CHECK(after("canonicalize", body) == "Slice");
 }
 
 TEST_CASE("canonicalize keeps a Dropout that trains") {
-  CHECK(after("canonicalize", "  input %x: float32[3]\n  const %r: float32[] = [0.5]\n  const %t: bool[] = [1]\n  %y = Dropout(%x, %r, %t)\n  output %y as \"y\"\n") == "Dropout");
+  CHECK(after("canonicalize",
+              "  input %x: float32[3]\n  const %r: float32[] = [0.5]\n  const %t: bool[] = [1]\n  %y = "
+              "Dropout(%x, %r, %t)\n  output %y as \"y\"\n") == "Dropout");
 }
 
 TEST_CASE("canonicalize removes neutral operands only where every bit stays") {
   const auto ops = [](const std::string& type, const std::string& constant, const std::string& line) {
-    return after("canonicalize", "  input %x: " + type + "[2]\n  const %k: " + type + "[] = [" + constant + "]\n" + line + "  output %y as \"y\"\n");
+    return after("canonicalize", "  input %x: " + type + "[2]\n  const %k: " + type + "[] = [" + constant +
+                                     "]\n" + line + "  output %y as \"y\"\n");
   };
   CHECK(ops("float32", "1.0", "  %y = Mul(%k, %x)\n").empty());
   CHECK(ops("float32", "1.0", "  %y = Div(%x, %k)\n").empty());
@@ -94,20 +109,30 @@ TEST_CASE("canonicalize removes neutral operands only where every bit stays") {
 }
 
 TEST_CASE("canonicalize keeps an operator whose constant widens the result") {
-  CHECK(after("canonicalize", "  input %x: float32[3]\n  const %k: float32[1,1] = [1.0]\n  %y = Mul(%x, %k)\n  output %y as \"y\"\n") == "Mul");
+  CHECK(after("canonicalize",
+              "  input %x: float32[3]\n  const %k: float32[1,1] = [1.0]\n  %y = Mul(%x, %k)\n  output %y as "
+              "\"y\"\n") == "Mul");
 }
 
 TEST_CASE("canonicalize merges Transposes in the right order") {
-  const auto r = Passes().run("canonicalize", "  input %x: float32[2,3,4]\n  %a = Transpose(%x) {perm = [1,2,0]}\n  %b = Transpose(%a) {perm = [0,2,1]}\n  output %b as \"b\"\n");
+  const auto r = Passes().run("canonicalize",
+                              "  input %x: float32[2,3,4]\n  %a = Transpose(%x) {perm = [1,2,0]}\n  %b = "
+                              "Transpose(%a) {perm = [0,2,1]}\n  output %b as \"b\"\n");
   CHECK(r.ops == "Transpose Transpose");  // the first is dead now; clean removes it
   INFO(r.text());
   CHECK(r.text().find("perm = [1, 0, 2]") != std::string::npos);
-  CHECK(after("canonicalize", "  input %x: float32[2,3,4]\n  %a = Transpose(%x) {perm = [1,2,0]}\n  %b = Transpose(%a) {perm = [2,0,1]}\n  output %b as \"b\"\n") == "Transpose");
+  CHECK(after("canonicalize",
+              "  input %x: float32[2,3,4]\n  %a = Transpose(%x) {perm = [1,2,0]}\n  %b = Transpose(%a) {perm "
+              "= [2,0,1]}\n  output %b as \"b\"\n") == "Transpose");
 }
 
 TEST_CASE("canonicalize drops a lossless Cast on the way and keeps one that loses") {
   const auto ops = [](const std::string& from, int middle, int to) {
-    return Passes().run("canonicalize", "  input %x: " + from + "[2]\n  %a = Cast(%x) {to = " + std::to_string(middle) + "}\n  %b = Cast(%a) {to = " + std::to_string(to) + "}\n  output %b as \"b\"\n").applied("canonicalize");
+    return Passes()
+        .run("canonicalize", "  input %x: " + from + "[2]\n  %a = Cast(%x) {to = " + std::to_string(middle) +
+                                 "}\n  %b = Cast(%a) {to = " + std::to_string(to) +
+                                 "}\n  output %b as \"b\"\n")
+        .applied("canonicalize");
   };
   CHECK(ops("float32", 11, 1) == 1);   // float64 in between: x itself
   CHECK(ops("float32", 11, 10) == 1);  // one Cast to float16
@@ -136,12 +161,15 @@ TEST_CASE("canonicalize takes the branch of an If on a constant; the other may b
   CHECK(r.ops == "Neg");
   CHECK(r.graph->output_name(0, 0) == "y");
   std::string open = body;
-  open.replace(open.find("  const %c: bool[] = [1]\n"), std::string("  const %c: bool[] = [1]\n").size(), "  input %c: bool[]\n");
+  open.replace(open.find("  const %c: bool[] = [1]\n"), std::string("  const %c: bool[] = [1]\n").size(),
+               "  input %c: bool[]\n");
   CHECK(after("canonicalize", open) == "If");
 }
 
 TEST_CASE("fold computes what depends on constants, whole chains in one sweep") {
-  const auto r = Passes().run("fold", "  input %x: float32[2]\n  const %a: float32[] = [4.0]\n  %b = Sqrt(%a)\n  %c = Add(%b, %a)\n  %y = Mul(%x, %c)\n  output %y as \"y\"\n");
+  const auto r = Passes().run("fold",
+                              "  input %x: float32[2]\n  const %a: float32[] = [4.0]\n  %b = Sqrt(%a)\n  %c "
+                              "= Add(%b, %a)\n  %y = Mul(%x, %c)\n  output %y as \"y\"\n");
   CHECK(r.ops == "Mul");
   INFO(r.text());
   CHECK(r.text().find("[6.0]") != std::string::npos);
@@ -152,13 +180,17 @@ TEST_CASE("fold does not draw random numbers, nor fold what an input's default w
 }
 
 TEST_CASE("fold takes shape arithmetic that is known and leaves what is not") {
-  const std::string shape = "  %s = Shape(%x)\n  const %i: int64[] = [1]\n  %d = Gather(%s, %i)\n  output %d as \"d\"\n";
-  CHECK(after("fold", "  input %x: float32[N,3]\n" + shape) == "Shape");  // nobody reads Shape any more; clean removes it
+  const std::string shape =
+      "  %s = Shape(%x)\n  const %i: int64[] = [1]\n  %d = Gather(%s, %i)\n  output %d as \"d\"\n";
+  CHECK(after("fold", "  input %x: float32[N,3]\n" + shape) ==
+        "Shape");  // nobody reads Shape any more; clean removes it
   CHECK(after("fold", "  input %x: float32[3,N]\n" + shape) == "Shape Gather");
 }
 
 TEST_CASE("fold refuses growth beyond its limit and says so") {
-  const std::string body = "  const %a: float32[1] = [1.0]\n  const %s: int64[1] = [100000]\n  %y = Expand(%a, %s)\n  output %y as \"y\"\n";
+  const std::string body =
+      "  const %a: float32[1] = [1.0]\n  const %s: int64[1] = [100000]\n  %y = Expand(%a, %s)\n  output %y "
+      "as \"y\"\n";
   const auto r = Passes().run("fold", body);
   CHECK(r.ops == "Expand");
   bool told = false;
@@ -167,23 +199,38 @@ TEST_CASE("fold refuses growth beyond its limit and says so") {
   CHECK(after("fold", body, R"({"max_bytes_free": 1000000})").empty());
 }
 
-TEST_CASE("cse merges equal nodes, operands of commutative operators in either order, defaults spelt or not") {
-  const auto ops = [](const std::string& lines) { return after("cse", "  input %x: float32[4]\n  input %w: float32[4]\n" + lines); };
+TEST_CASE(
+    "cse merges equal nodes, operands of commutative operators in either order, defaults spelt or not") {
+  const auto ops = [](const std::string& lines) {
+    return after("cse", "  input %x: float32[4]\n  input %w: float32[4]\n" + lines);
+  };
   CHECK(ops("  %a = Neg(%x)\n  %b = Neg(%x)\n  %y = Add(%a, %b)\n  output %y as \"y\"\n") == "Neg Add");
-  CHECK(ops("  %a = Add(%x, %w)\n  %b = Add(%w, %x)\n  %y = Mul(%a, %b)\n  output %y as \"y\"\n") == "Add Mul");
-  CHECK(ops("  %a = Sub(%x, %w)\n  %b = Sub(%w, %x)\n  %y = Mul(%a, %b)\n  output %y as \"y\"\n") == "Sub Sub Mul");
-  CHECK(ops("  %a = LeakyRelu(%x)\n  %b = LeakyRelu(%x) {alpha = 0.01}\n  %y = Mul(%a, %b)\n  output %y as \"y\"\n") == "LeakyRelu Mul");
-  CHECK(ops("  %a = LeakyRelu(%x) {alpha = 0.2}\n  %b = LeakyRelu(%x) {alpha = 0.01}\n  %y = Mul(%a, %b)\n  output %y as \"y\"\n") == "LeakyRelu LeakyRelu Mul");
-  CHECK(ops("  %a = RandomNormalLike(%x)\n  %b = RandomNormalLike(%x)\n  %y = Mul(%a, %b)\n  output %y as \"y\"\n") == "RandomNormalLike RandomNormalLike Mul");
+  CHECK(ops("  %a = Add(%x, %w)\n  %b = Add(%w, %x)\n  %y = Mul(%a, %b)\n  output %y as \"y\"\n") ==
+        "Add Mul");
+  CHECK(ops("  %a = Sub(%x, %w)\n  %b = Sub(%w, %x)\n  %y = Mul(%a, %b)\n  output %y as \"y\"\n") ==
+        "Sub Sub Mul");
+  CHECK(ops("  %a = LeakyRelu(%x)\n  %b = LeakyRelu(%x) {alpha = 0.01}\n  %y = Mul(%a, %b)\n  output %y as "
+            "\"y\"\n") == "LeakyRelu Mul");
+  CHECK(ops("  %a = LeakyRelu(%x) {alpha = 0.2}\n  %b = LeakyRelu(%x) {alpha = 0.01}\n  %y = Mul(%a, %b)\n  "
+            "output %y as \"y\"\n") == "LeakyRelu LeakyRelu Mul");
+  CHECK(ops("  %a = RandomNormalLike(%x)\n  %b = RandomNormalLike(%x)\n  %y = Mul(%a, %b)\n  output %y as "
+            "\"y\"\n") == "RandomNormalLike RandomNormalLike Mul");
 }
 
-TEST_CASE("cse keeps both names of equal outputs and merges equal constants, not those that differ in type or sign") {
-  const auto r = Passes().run("cse", "  input %x: float32[4]\n  %a = Neg(%x)\n  %b = Neg(%x)\n  output %a as \"a\"\n  output %b as \"b\"\n");
+TEST_CASE(
+    "cse keeps both names of equal outputs and merges equal constants, not those that differ in type or "
+    "sign") {
+  const auto r = Passes().run(
+      "cse",
+      "  input %x: float32[4]\n  %a = Neg(%x)\n  %b = Neg(%x)\n  output %a as \"a\"\n  output %b as \"b\"\n");
   CHECK(r.ops == "Neg");
   CHECK(r.graph->output_name(0, 0) == "a");
   CHECK(r.graph->output_name(0, 1) == "b");
   const auto constants = [](const std::string& one, const std::string& other) {
-    return Passes().run("cse", "  input %x: float32[2]\n  const %p: " + one + "\n  const %q: " + other + "\n  %a = Mul(%x, %p)\n  %b = Mul(%a, %q)\n  output %b as \"b\"\n").applied("cse.constants");
+    return Passes()
+        .run("cse", "  input %x: float32[2]\n  const %p: " + one + "\n  const %q: " + other +
+                        "\n  %a = Mul(%x, %p)\n  %b = Mul(%a, %q)\n  output %b as \"b\"\n")
+        .applied("cse.constants");
   };
   CHECK(constants("float32[2] = [1.0,2.0]", "float32[2] = [1.0,2.0]") == 1);
   CHECK(constants("float32[2] = [1.0,2.0]", "float32[2] = [1.0,3.0]") == 0);
@@ -191,8 +238,13 @@ TEST_CASE("cse keeps both names of equal outputs and merges equal constants, not
   CHECK(constants("float32[1] = [1.0]", "float32[] = [1.0]") == 0);
 }
 
-TEST_CASE("clean removes dead nodes, also the producers of dead ones, and nothing that is read inside a region") {
-  CHECK(after("clean", "  input %x: float32[2]\n  %a = Neg(%x)\n  %b = Exp(%a)\n  %y = Abs(%x)\n  output %y as \"y\"\n") == "Abs");
+TEST_CASE(
+    "clean removes dead nodes, also the producers of dead ones, and nothing that is read inside a region") {
+  CHECK(
+      after(
+          "clean",
+          "  input %x: float32[2]\n  %a = Neg(%x)\n  %b = Exp(%a)\n  %y = Abs(%x)\n  output %y as \"y\"\n") ==
+      "Abs");
   const std::string captured = R"(  input %x: float32[2]
   input %c: bool[]
   %n = Neg(%x)
@@ -213,7 +265,10 @@ TEST_CASE("clean removes dead nodes, also the producers of dead ones, and nothin
 TEST_CASE("the limit of applied rewrites stops a pass after the n-th") {
   EngineOptions one;
   one.edit_limit = 1;
-  const auto r = Passes().run("canonicalize", "  input %x: float32[2]\n  %a = Identity(%x)\n  %b = Identity(%a)\n  %y = Neg(%b)\n  output %y as \"y\"\n", "{}", one);
+  const auto r = Passes().run("canonicalize",
+                              "  input %x: float32[2]\n  %a = Identity(%x)\n  %b = Identity(%a)\n  %y = "
+                              "Neg(%b)\n  output %y as \"y\"\n",
+                              "{}", one);
   CHECK(r.ops == "Identity Neg");
   CHECK(r.report.edit_limit_reached);
 }

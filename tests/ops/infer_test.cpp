@@ -24,7 +24,8 @@ template <size_t N>
 void check_refused(const Case (&cases)[N]) {
   for (const Case& c : cases) {
     INFO(c.node << "  of  " << c.given);
-    CHECK_THAT(types_of(c.given, c.node, c.results), Catch::StartsWith("error: ") && Catch::Contains(c.expected));
+    CHECK_THAT(types_of(c.given, c.node, c.results),
+               Catch::StartsWith("error: ") && Catch::Contains(c.expected));
   }
 }
 }  // namespace
@@ -71,16 +72,22 @@ TEST_CASE("shapes are read and made") {
                  {"x: float32[2,3]; a: int64[1] = [0]", "Squeeze(x, a)", "only a dimension of 1"},
                  {"x: float32[2,3]; a: int64[1] = [4]", "Unsqueeze(x, a)", "is outside"},
                  {"x: float32[2,3]", "Transpose(x) {perm = [0,0]}", "every axis"},
-                 {"s: int64[3] = [4611686018427387904,4,4]", "ConstantOfShape(s)", "more elements than memory can hold"}});
+                 {"s: int64[3] = [4611686018427387904,4,4]", "ConstantOfShape(s)",
+                  "more elements than memory can hold"}});
 }
 
 TEST_CASE("slices clamp their bounds") {
   check({
-      {"x: float32[10]; a: int64[1] = [2]; b: int64[1] = [9223372036854775807]", "Slice(x, a, b)", "float32[8]"},
+      {"x: float32[10]; a: int64[1] = [2]; b: int64[1] = [9223372036854775807]", "Slice(x, a, b)",
+       "float32[8]"},
       {"x: float32[10]; a: int64[1] = [-3]; b: int64[1] = [100]", "Slice(x, a, b)", "float32[3]"},
-      {"x: float32[10]; a: int64[1] = [-1]; b: int64[1] = [-9223372036854775808]; i: int64[1] = [0]; s: int64[1] = [-1]", "Slice(x, a, b, i, s)", "float32[10]"},
-      {"x: float32[10]; a: int64[1] = [8]; b: int64[1] = [1]; i: int64[1] = [0]; s: int64[1] = [-3]", "Slice(x, a, b, i, s)", "float32[3]"},
-      {"x: float32[N,4]; a: int64[1] = [0]; b: int64[1] = [9223372036854775807]", "Slice(x, a, b)", "float32[N,4]"},
+      {"x: float32[10]; a: int64[1] = [-1]; b: int64[1] = [-9223372036854775808]; i: int64[1] = [0]; s: "
+       "int64[1] = [-1]",
+       "Slice(x, a, b, i, s)", "float32[10]"},
+      {"x: float32[10]; a: int64[1] = [8]; b: int64[1] = [1]; i: int64[1] = [0]; s: int64[1] = [-3]",
+       "Slice(x, a, b, i, s)", "float32[3]"},
+      {"x: float32[N,4]; a: int64[1] = [0]; b: int64[1] = [9223372036854775807]", "Slice(x, a, b)",
+       "float32[N,4]"},
       {"x: int64[3] = [5,6,7]; a: int64[1] = [1]; b: int64[1] = [3]", "Slice(x, a, b)", "int64[2] = 6,7"},
       {"x: int64[3] = [5,6,7]; i: int64[] = [-1]", "Gather(x, i)", "int64[] = 7"},
       {"x: float32[5,N]; i: int64[2,3]", "Gather(x, i) {axis = 1}", "float32[5,2,3]"},
@@ -91,26 +98,34 @@ TEST_CASE("slices clamp their bounds") {
       {"x: float32[2,9]; k: int64[1] = [4]", "TopK(x, k)", "float32[2,4]; int64[2,4]", 2},
       {"i: int64[2,3]; d: int64[] = [5]; v: float32[2]", "OneHot(i, d, v) {axis = 1}", "float32[2,5,3]"},
   });
-  check_refused({{"x: float32[3]; a: int64[1] = [0]; b: int64[1] = [2]; i: int64[1] = [0]; s: int64[1] = [0]", "Slice(x, a, b, i, s)", "a step must not be 0"},
+  check_refused({{"x: float32[3]; a: int64[1] = [0]; b: int64[1] = [2]; i: int64[1] = [0]; s: int64[1] = [0]",
+                  "Slice(x, a, b, i, s)", "a step must not be 0"},
                  {"x: float32[2,3]; p: int64[4] = [0,-4,0,0]", "Pad(x, p)", "is cut to -1"},
                  {"x: float32[2,9]; k: int64[1] = [10]", "TopK(x, k)", "operand K is 10"}});
 }
 
 TEST_CASE("windows slide over images") {
   check({
-      {"x: float32[N,3,224,224]; w: float32[64,3,7,7]", "Conv(x, w) {strides = [2,2], pads = [3,3,3,3]}", "float32[N,64,112,112]"},
-      {"x: float32[1,3,H,8]; w: float32[4,3,3,3]", "Conv(x, w) {auto_pad = \"SAME_UPPER\", strides = [2,2]}", "float32[1,4,floordiv(H + 1, 2),4]"},
-      {"x: float32[1,4,8]; w: float32[4,2,3]", "ConvTranspose(x, w) {group = 2, strides = [2], output_padding = [1]}", "float32[1,4,18]"},
-      {"x: float32[1,1,7,7]", "MaxPool(x) {kernel_shape = [2,2], strides = [2,2], ceil_mode = 1}", "float32[1,1,4,4]; int64[1,1,4,4]", 2},
-      {"x: float32[1,1,4]", "AveragePool(x) {kernel_shape = [1], strides = [2], ceil_mode = 1}", "float32[1,1,2]"},
+      {"x: float32[N,3,224,224]; w: float32[64,3,7,7]", "Conv(x, w) {strides = [2,2], pads = [3,3,3,3]}",
+       "float32[N,64,112,112]"},
+      {"x: float32[1,3,H,8]; w: float32[4,3,3,3]", "Conv(x, w) {auto_pad = \"SAME_UPPER\", strides = [2,2]}",
+       "float32[1,4,floordiv(H + 1, 2),4]"},
+      {"x: float32[1,4,8]; w: float32[4,2,3]",
+       "ConvTranspose(x, w) {group = 2, strides = [2], output_padding = [1]}", "float32[1,4,18]"},
+      {"x: float32[1,1,7,7]", "MaxPool(x) {kernel_shape = [2,2], strides = [2,2], ceil_mode = 1}",
+       "float32[1,1,4,4]; int64[1,1,4,4]", 2},
+      {"x: float32[1,1,4]", "AveragePool(x) {kernel_shape = [1], strides = [2], ceil_mode = 1}",
+       "float32[1,1,2]"},
       {"x: float32[N,8,H,W]", "GlobalAveragePool(x)", "float32[N,8,1,1]"},
       {"x: float32[1,1,H,5]; s: float32[4] = [1.0,1.0,2.0,0.5]", "Resize(x, _, s)", "float32[1,1,2*H,2]"},
-      {"x: float32[1,1,4,6]; s: int64[2] = [8,8]", "Resize(x, _, _, s) {axes = [2,3], keep_aspect_ratio_policy = \"not_larger\"}", "float32[1,1,5,8]"},
+      {"x: float32[1,1,4,6]; s: int64[2] = [8,8]",
+       "Resize(x, _, _, s) {axes = [2,3], keep_aspect_ratio_policy = \"not_larger\"}", "float32[1,1,5,8]"},
   });
   check_refused({{"x: float32[1,3,8,8]; w: float32[]", "Conv(x, w)", "operand W has rank 0"},
                  {"x: float32[1,3,8,8]; w: float32[4,2,3,3]", "Conv(x, w)", "3 channels"},
                  {"x: float32[1,3,2,2]; w: float32[4,3,5,5]", "Conv(x, w)", "smaller than the kernel"},
-                 {"x: float32[1,3,8,8]; w: float32[4,3,3,3]", "Conv(x, w) {strides = [0,1]}", "attribute 'strides' holds 0"},
+                 {"x: float32[1,3,8,8]; w: float32[4,3,3,3]", "Conv(x, w) {strides = [0,1]}",
+                  "attribute 'strides' holds 0"},
                  {"x: float32[1,3,8,8]; w: float32[4,3,3,3]", "Conv(x, w) {pads = [1,1]}", "expected 4"}});
 }
 
@@ -119,13 +134,16 @@ TEST_CASE("products of matrices") {
       {"a: float32[B,2,3]; b: float32[3,4]", "MatMul(a, b)", "float32[B,2,4]"},
       {"a: float32[3]; b: float32[5,3,4]", "MatMul(a, b)", "float32[5,4]"},
       {"a: float32[N,3]; b: float32[4,3]; c: float32[4]", "Gemm(a, b, c) {transB = 1}", "float32[N,4]"},
-      {"a: float32[B,I,J]; b: float32[B,J,K]", "Einsum(a, b) {equation = \"bij,bjk->bik\"}", "float32[B,I,K]"},
-      {"q: float32[B,4,S,8]; k: float32[B,4,8,T]; v: float32[B,4,T,6]", "tenon::SDPA(q, k, v) {k_is_transposed = 1}", "float32[B,4,S,6]"},
+      {"a: float32[B,I,J]; b: float32[B,J,K]", "Einsum(a, b) {equation = \"bij,bjk->bik\"}",
+       "float32[B,I,K]"},
+      {"q: float32[B,4,S,8]; k: float32[B,4,8,T]; v: float32[B,4,T,6]",
+       "tenon::SDPA(q, k, v) {k_is_transposed = 1}", "float32[B,4,S,6]"},
       {"a: float32[2,3]; b: float32[4]", "ReduceMean(a)", "float32[1,1]"},
       {"a: float32[2,N,3]; i: int64[1] = [-1]", "ReduceSum(a, i) {keepdims = 0}", "float32[2,N]"},
       {"a: int64[3] = [2,3,4]", "ReduceProd(a) {keepdims = 0}", "int64[] = 24"},
       {"a: float32[2,N]", "NonZero(a)", "int64[2,y0.1#1]"},
   });
-  check_refused({{"a: float32[2,3]; b: float32[4,5]", "MatMul(a, b)", "inner dimensions differ: [2,3] times [4,5]"},
-                 {"a: float32[2,3]", "Softmax(a) {axis = 2}", "axis 2 is outside"}});
+  check_refused(
+      {{"a: float32[2,3]; b: float32[4,5]", "MatMul(a, b)", "inner dimensions differ: [2,3] times [4,5]"},
+       {"a: float32[2,3]", "Softmax(a) {axis = 2}", "axis 2 is outside"}});
 }

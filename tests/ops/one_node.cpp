@@ -26,7 +26,8 @@ struct Loaded {
     if (!plugin) throw std::runtime_error("the plugin has no table");
     Diagnostics diagnostics;
     void* instance = nullptr;
-    if (plugin->open(host.make_plugin_host("ops", "{}"), diagnostics.abi(), &instance) != TN_OK) throw std::runtime_error("the plugin does not open");
+    if (plugin->open(host.make_plugin_host("ops", "{}"), diagnostics.abi(), &instance) != TN_OK)
+      throw std::runtime_error("the plugin does not open");
     registries.add_plugin(*plugin, instance, diagnostics);
     if (!diagnostics.all().empty()) throw std::runtime_error(diagnostics.all().front().text);
   }
@@ -56,13 +57,15 @@ std::string text_of(const std::string& given, const std::string& node, int resul
     const size_t end = std::min(given.find(';', at), given.size());
     std::string one = given.substr(at, end - at);
     one.erase(0, one.find_first_not_of(' '));
-    if (!one.empty()) text += std::string(one.find('=') == std::string::npos ? "  input %" : "  const %") + one + "\n";
+    if (!one.empty())
+      text += std::string(one.find('=') == std::string::npos ? "  input %" : "  const %") + one + "\n";
     at = end + 1;
   }
   text += "  ";
   for (int i = 0; i < results; ++i) text += (i ? ", %y" : "%y") + std::to_string(i) + ": ?";
   text += " = " + with_signs(node) + "\n";
-  for (int i = 0; i < results; ++i) text += "  output %y" + std::to_string(i) + " as \"y" + std::to_string(i) + "\"\n";
+  for (int i = 0; i < results; ++i)
+    text += "  output %y" + std::to_string(i) + " as \"y" + std::to_string(i) + "\"\n";
   return text + "}\n";
 }
 
@@ -81,7 +84,8 @@ std::string result_types(Graph& graph) {
 }
 std::string operators(Graph& graph) {
   std::string out;
-  for (const tn_node id : graph.nodes(Graph::main_region)) out += (out.empty() ? "" : " ") + std::string(graph.op_name(id));
+  for (const tn_node id : graph.nodes(Graph::main_region))
+    out += (out.empty() ? "" : " ") + std::string(graph.op_name(id));
   return out;
 }
 
@@ -123,13 +127,15 @@ std::string body_of(const std::string& given, const std::string& node, int resul
     Diagnostics diagnostics;
     tn_edit* edit = nullptr;
     if (edit_api()->begin(graph.get(), {"test", 4}, 0, &edit) != TN_OK) return "error: no transaction";
-    const tn_status status = entry->def->decompose(entry->instance, graph_api(), edit_api(), graph.get(), edit, id, diagnostics.abi());
+    const tn_status status = entry->def->decompose(entry->instance, graph_api(), edit_api(), graph.get(),
+                                                   edit, id, diagnostics.abi());
     if (status != TN_OK) {
       edit_api()->rollback(edit);
       return "declined: " + (diagnostics.all().empty() ? std::string() : diagnostics.all().front().text);
     }
     edit_api()->erase(edit, id);
-    if (edit_api()->commit(edit, diagnostics.abi()) != TN_OK) return "error: " + diagnostics.all().front().text;
+    if (edit_api()->commit(edit, diagnostics.abi()) != TN_OK)
+      return "error: " + diagnostics.all().front().text;
     return result_types(*graph) + " | " + operators(*graph);
   } catch (const Error& error) {
     return "error: " + error.diagnostics.front().text;

@@ -7,7 +7,8 @@ using namespace tenon::test;
 
 TEST_CASE("attributes that became operands") {
   CHECK(operators_of("x: float32[4]", "Clip(x) {min = 0.0, max = 6.0} version 6") == "Clip");
-  CHECK(types_of("x: float32[9,9]", "Slice(x) {starts = [1], ends = [3], axes = [1]} version 9") == "float32[9,2]");
+  CHECK(types_of("x: float32[9,9]", "Slice(x) {starts = [1], ends = [3], axes = [1]} version 9") ==
+        "float32[9,2]");
   CHECK(types_of("x: float32[9,1]", "Squeeze(x) {axes = [1]} version 11") == "float32[9]");
   CHECK(types_of("x: float32[9,4]", "ReduceSum(x) {axes = [1], keepdims = 0} version 11") == "float32[9]");
   CHECK(types_of("x: float32[9,4]", "ReduceMean(x) {axes = [1]} version 13") == "float32[9,1]");
@@ -19,10 +20,14 @@ TEST_CASE("attributes that became operands") {
 }
 
 TEST_CASE("operators that became others") {
-  CHECK(operators_of("x: float32[1,1,2,2]; s: float32[4] = [1.0,1.0,2.0,2.0]", "Upsample(x, s) version 9") == "Resize");
-  CHECK(types_of("x: float32[1,1,2,2]", "Upsample(x) {scales = [1.0,1.0,2.0,3.0]} version 7") == "float32[1,1,4,6]");
-  CHECK(operators_of("x: float32[4]; i: int64[2]; u: float32[2]", "Scatter(x, i, u) version 9") == "ScatterElements");
-  CHECK_THAT(types_of("x: float32[1,1,2,2]; s: float32[4]", "Upsample(x, s)"), Catch::Contains("Upsample was removed in opset 10"));
+  CHECK(operators_of("x: float32[1,1,2,2]; s: float32[4] = [1.0,1.0,2.0,2.0]", "Upsample(x, s) version 9") ==
+        "Resize");
+  CHECK(types_of("x: float32[1,1,2,2]", "Upsample(x) {scales = [1.0,1.0,2.0,3.0]} version 7") ==
+        "float32[1,1,4,6]");
+  CHECK(operators_of("x: float32[4]; i: int64[2]; u: float32[2]", "Scatter(x, i, u) version 9") ==
+        "ScatterElements");
+  CHECK_THAT(types_of("x: float32[1,1,2,2]; s: float32[4]", "Upsample(x, s)"),
+             Catch::Contains("Upsample was removed in opset 10"));
 }
 
 TEST_CASE("Softmax saw its operand as a matrix before 13") {
@@ -34,25 +39,44 @@ TEST_CASE("Softmax saw its operand as a matrix before 13") {
 }
 
 TEST_CASE("B was aligned at axis before 7") {
-  CHECK(operators_of("a: float32[2,3,4,5]; b: float32[3,4]", "Add(a, b) {broadcast = 1, axis = 1} version 6") == "Unsqueeze Add");
-  CHECK(types_of("a: float32[2,3,4,5]; b: float32[3,4]", "Add(a, b) {broadcast = 1, axis = 1} version 6") == "float32[2,3,4,5]");
+  CHECK(operators_of("a: float32[2,3,4,5]; b: float32[3,4]",
+                     "Add(a, b) {broadcast = 1, axis = 1} version 6") == "Unsqueeze Add");
+  CHECK(types_of("a: float32[2,3,4,5]; b: float32[3,4]", "Add(a, b) {broadcast = 1, axis = 1} version 6") ==
+        "float32[2,3,4,5]");
   CHECK(operators_of("a: float32[2,3,4,5]; b: float32[4,5]", "Add(a, b) {broadcast = 1} version 6") == "Add");
 }
 
 TEST_CASE("what cannot be said today is refused with its reason") {
-  CHECK_THAT(types_of("x: float32[2,3]; s: float32[3]", "BatchNormalization(x, s, s, s, s) {is_test = 0} version 6"), Catch::Contains("asks for training"));
-  CHECK(types_of("x: float32[2,3]; s: float32[3]", "BatchNormalization(x, s, s, s, s) version 9") == "float32[2,3]");
-  CHECK(operators_of("x: float32[2,4,5]; s: float32[2]", "GroupNormalization(x, s, s) {num_groups = 2} version 18").find("Expand") != std::string::npos);
+  CHECK_THAT(
+      types_of("x: float32[2,3]; s: float32[3]", "BatchNormalization(x, s, s, s, s) {is_test = 0} version 6"),
+      Catch::Contains("asks for training"));
+  CHECK(types_of("x: float32[2,3]; s: float32[3]", "BatchNormalization(x, s, s, s, s) version 9") ==
+        "float32[2,3]");
+  CHECK(operators_of("x: float32[2,4,5]; s: float32[2]",
+                     "GroupNormalization(x, s, s) {num_groups = 2} version 18")
+            .find("Expand") != std::string::npos);
 }
 
 TEST_CASE("bodies compute the same types from simpler operators") {
   CHECK(body_of("x: float32[N,4]", "Gelu(x)") == "float32[N,4] | Mul Erf Mul Add Mul");
   CHECK(body_of("x: float32[N,4]", "Swish(x)") == "float32[N,4] | Sigmoid Mul");
-  CHECK(body_of("x: float32[N,4]; g: float32[4]; b: float32[4]", "LayerNormalization(x, g, b)").substr(0, 14) == "float32[N,4] |");
-  CHECK(body_of("x: float16[N,4]; g: float16[4]", "RMSNormalization(x, g)").substr(0, 14) == "float16[N,4] |");
-  CHECK(body_of("x: float32[1,3,8,8]; w: float32[4,3,3,3]; r: float32[1,4,6,6]", "tenon::FusedConv(x, w, _, r) {activation = \"LeakyRelu\", alpha = 0.25}") == "float32[1,4,6,6] | Conv Add LeakyRelu");
-  CHECK(body_of("q: float32[B,4,S,8]; k: float32[B,4,T,8]; v: float32[B,4,T,8]; m: float32[T]", "tenon::SDPA(q, k, v, m) {scale = 0.5}") == "float32[B,4,S,8] | Transpose MatMul Mul Add Softmax MatMul");
-  CHECK(body_of("q: float32[B,S,32]; k: float32[B,T,16]; v: float32[B,T,16]", "Attention(q, k, v) {q_num_heads = 4, kv_num_heads = 2, is_causal = 1}").substr(0, 16) == "float32[B,S,32] ");
-  CHECK(body_of("x: float32[B,S,32]; c: float32[64,4]; i: int64[B,S]", "RotaryEmbedding(x, c, c, i) {num_heads = 4}").substr(0, 16) == "float32[B,S,32] ");
-  CHECK_THAT(body_of("x: float32[*]; g: float32[4]; b: float32[4]", "LayerNormalization(x, g, b)"), Catch::StartsWith("declined: "));
+  CHECK(
+      body_of("x: float32[N,4]; g: float32[4]; b: float32[4]", "LayerNormalization(x, g, b)").substr(0, 14) ==
+      "float32[N,4] |");
+  CHECK(body_of("x: float16[N,4]; g: float16[4]", "RMSNormalization(x, g)").substr(0, 14) ==
+        "float16[N,4] |");
+  CHECK(body_of("x: float32[1,3,8,8]; w: float32[4,3,3,3]; r: float32[1,4,6,6]",
+                "tenon::FusedConv(x, w, _, r) {activation = \"LeakyRelu\", alpha = 0.25}") ==
+        "float32[1,4,6,6] | Conv Add LeakyRelu");
+  CHECK(body_of("q: float32[B,4,S,8]; k: float32[B,4,T,8]; v: float32[B,4,T,8]; m: float32[T]",
+                "tenon::SDPA(q, k, v, m) {scale = 0.5}") ==
+        "float32[B,4,S,8] | Transpose MatMul Mul Add Softmax MatMul");
+  CHECK(body_of("q: float32[B,S,32]; k: float32[B,T,16]; v: float32[B,T,16]",
+                "Attention(q, k, v) {q_num_heads = 4, kv_num_heads = 2, is_causal = 1}")
+            .substr(0, 16) == "float32[B,S,32] ");
+  CHECK(body_of("x: float32[B,S,32]; c: float32[64,4]; i: int64[B,S]",
+                "RotaryEmbedding(x, c, c, i) {num_heads = 4}")
+            .substr(0, 16) == "float32[B,S,32] ");
+  CHECK_THAT(body_of("x: float32[*]; g: float32[4]; b: float32[4]", "LayerNormalization(x, g, b)"),
+             Catch::StartsWith("declined: "));
 }

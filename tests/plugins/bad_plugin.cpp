@@ -1,13 +1,13 @@
-// One source, one bad plugin a definition: what a host must survive. Plain C++ against the boundary, without the SDK,
-// which would not let most of this happen.
+// One source, one bad plugin a definition: what a host must survive. Plain C++ against the boundary, without
+// the SDK, which would not let most of this happen.
 #include <tenon/abi/core.h>
 #include <tenon/abi/pass.h>
 
+#include <unistd.h>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
-#include <unistd.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -20,7 +20,9 @@
 
 namespace {
 
-constexpr tn_str text(const char* zero_terminated) { return {zero_terminated, __builtin_strlen(zero_terminated)}; }
+constexpr tn_str text(const char* zero_terminated) {
+  return {zero_terminated, __builtin_strlen(zero_terminated)};
+}
 
 #if defined(THROWS_IN_CONSTRUCTOR)
 struct Static {

@@ -17,7 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path fixture(const std::string& name) { return fs::path(test::build_dir()) / "tests" / "plugins" / ("lib" + name + ".so"); }
+fs::path fixture(const std::string& name) {
+  return fs::path(test::build_dir()) / "tests" / "plugins" / ("lib" + name + ".so");
+}
 
 // A cache and an install root of this process's own.
 void prepare() {
@@ -65,7 +67,8 @@ fs::path copy_of(const std::string& name, const std::string& new_name) {
 }
 
 const std::string rebuild = " -- rebuild the plugin with the SDK of this version (1.0)";
-const std::string ask_vendor = " -- report it to the plugin's vendor, or leave the plugin out of the manifest";
+const std::string ask_vendor =
+    " -- report it to the plugin's vendor, or leave the plugin out of the manifest";
 
 }  // namespace
 
@@ -85,12 +88,14 @@ TEST_CASE("a good plugin loads, its pass is registered, and a second scan comes 
 }
 
 TEST_CASE("what is in the library's table and file") {
-  CHECK(refused(fixture("wrong_major")) == line(fixture("wrong_major"), "does not serve hosts of ABI major 1; it serves major 2" + rebuild));
-  CHECK(refused(fixture("missing_symbol")) ==
-        line(fixture("missing_symbol"),
-             "has no symbol tenon_plugin_entry -- export it as extern \"C\" with default visibility (TENON_PLUGIN does)"));
-  CHECK(refused(fixture("needs_newer_host")) ==
-        line(fixture("needs_newer_host"), "needs a host of ABI 1.99; this one is 1.0 -- use a newer tenon, or an older version of the plugin"));
+  CHECK(refused(fixture("wrong_major")) ==
+        line(fixture("wrong_major"), "does not serve hosts of ABI major 1; it serves major 2" + rebuild));
+  CHECK(refused(fixture("missing_symbol")) == line(fixture("missing_symbol"),
+                                                   "has no symbol tenon_plugin_entry -- export it as extern "
+                                                   "\"C\" with default visibility (TENON_PLUGIN does)"));
+  CHECK(refused(fixture("needs_newer_host")) == line(fixture("needs_newer_host"),
+                                                     "needs a host of ABI 1.99; this one is 1.0 -- use a "
+                                                     "newer tenon, or an older version of the plugin"));
   CHECK(refused(fixture("small_table")).find("its table has 24 bytes; at least ") != std::string::npos);
 }
 
@@ -99,14 +104,18 @@ TEST_CASE("what goes wrong in open") {
         line(fixture("throws_in_open"),
              "throws a C++ exception out of open or close: the accelerator is on fire" + ask_vendor));
   CHECK(refused(fixture("fails_in_open")) ==
-        line(fixture("fails_in_open"), "its open failed with status 6: no device /dev/acme0 -- see the plugin's documentation"));
-  CHECK(refused(fixture("crashes_in_open")) == line(fixture("crashes_in_open"), "crashes in open (SIGSEGV)" + ask_vendor));
+        line(fixture("fails_in_open"),
+             "its open failed with status 6: no device /dev/acme0 -- see the plugin's documentation"));
+  CHECK(refused(fixture("crashes_in_open")) ==
+        line(fixture("crashes_in_open"), "crashes in open (SIGSEGV)" + ask_vendor));
 }
 
 TEST_CASE("what goes wrong while the library is loaded") {
   CHECK(refused(fixture("throws_in_constructor")) ==
-        line(fixture("throws_in_constructor"), "throws a C++ exception while it is loaded: no licence found" + ask_vendor));
-  CHECK(refused(fixture("crashes_on_load")) == line(fixture("crashes_on_load"), "crashes while it is loaded (SIGSEGV)" + ask_vendor));
+        line(fixture("throws_in_constructor"),
+             "throws a C++ exception while it is loaded: no licence found" + ask_vendor));
+  CHECK(refused(fixture("crashes_on_load")) ==
+        line(fixture("crashes_on_load"), "crashes while it is loaded (SIGSEGV)" + ask_vendor));
   CHECK(refused(fixture("aborts_on_load")).find("crashes while it is loaded (SIGABRT)") != std::string::npos);
   CHECK(refused(fixture("exits_on_load")) ==
         line(fixture("exits_on_load"), "ends the program while it is loaded (exit status 7)" + ask_vendor));
@@ -125,10 +134,14 @@ TEST_CASE("a library that hangs is given up after the time limit") {
 TEST_CASE("what the library needs and does not get") {
   CHECK(refused(fixture("missing_dependency")) ==
         line(fixture("missing_dependency"),
-             "needs the library libtenon_test_gone.so, which cannot be found -- install it, or give the plugin an rpath to it"));
-  CHECK(refused(fixture("undefined_symbol")).find("needs the symbol tenon_test_function_nobody_has, which nothing provides") != std::string::npos);
+             "needs the library libtenon_test_gone.so, which cannot be found -- install it, or give the "
+             "plugin an rpath to it"));
+  CHECK(refused(fixture("undefined_symbol"))
+            .find("needs the symbol tenon_test_function_nobody_has, which nothing provides") !=
+        std::string::npos);
   if (fs::exists(fixture("needs_asan"))) {
-    CHECK(refused(fixture("needs_asan")).find("is built with AddressSanitizer (needs libasan.so") != std::string::npos);
+    CHECK(refused(fixture("needs_asan")).find("is built with AddressSanitizer (needs libasan.so") !=
+          std::string::npos);
   }
 }
 
@@ -140,7 +153,8 @@ TEST_CASE("damaged files are told before anything loads them") {
   fs::resize_file(stub, 60);
   CHECK(refused(stub).find("is not an ELF file (60 bytes)") != std::string::npos);
   const fs::path text = copy_of("good", "text");
-  std::ofstream(text, std::ios::trunc) << "this is no library, but it is long enough to hold a header of sixty-four bytes";
+  std::ofstream(text, std::ios::trunc)
+      << "this is no library, but it is long enough to hold a header of sixty-four bytes";
   CHECK(refused(text).find("is not an ELF file") != std::string::npos);
   const fs::path empty = copy_of("good", "empty");
   fs::resize_file(empty, 0);
@@ -176,18 +190,22 @@ TEST_CASE("flipped bytes never reach this process") {
     const fs::path library = folder / ("lib" + std::to_string(i) + ".so");
     std::ofstream(library, std::ios::binary) << changed;
     const ScanResult result = scan_plugin(library, scan);
-    CHECK((result.refusal ? !result.refusal->reason.empty() && !result.refusal->remedy.empty() : result.facts.id.size() > 0));
+    CHECK((result.refusal ? !result.refusal->reason.empty() && !result.refusal->remedy.empty()
+                          : result.facts.id.size() > 0));
   }
 }
 
 TEST_CASE("a sidecar that says something else than the library") {
   const fs::path library = copy_of("good", "sidecar");
-  std::ofstream(sidecar_path(library)) << R"({"schema": "tenon.plugin/1", "id": "test.good", "name": "good", "version": "1.5.0",
+  std::ofstream(sidecar_path(library))
+      << R"({"schema": "tenon.plugin/1", "id": "test.good", "name": "good", "version": "1.5.0",
     "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.passes.draft/1"]})";
-  CHECK(refused(library).find("its sidecar says version '1.5.0' but the library has '1.0.0'") != std::string::npos);
+  CHECK(refused(library).find("its sidecar says version '1.5.0' but the library has '1.0.0'") !=
+        std::string::npos);
   std::ofstream(sidecar_path(library), std::ios::trunc) << "{";
   CHECK(refused(library).find("is no sidecar: ") != std::string::npos);
-  std::ofstream(sidecar_path(library), std::ios::trunc) << R"({"schema": "tenon.plugin/1", "id": "test.good", "name": "good", "version": "1.0.0",
+  std::ofstream(sidecar_path(library), std::ios::trunc)
+      << R"({"schema": "tenon.plugin/1", "id": "test.good", "name": "good", "version": "1.0.0",
     "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.passes.draft/1"]})";
   prepare();
   CHECK_FALSE(scan_plugin(library).refusal);
@@ -195,10 +213,12 @@ TEST_CASE("a sidecar that says something else than the library") {
 
 TEST_CASE("a processor feature that the machine lacks is told before the library is opened") {
   const fs::path library = copy_of("crashes_on_load", "features");
-  std::ofstream(sidecar_path(library)) << R"({"schema": "tenon.plugin/1", "id": "test.crashes_on_load", "name": "x", "version": "1.0.0",
+  std::ofstream(sidecar_path(library))
+      << R"({"schema": "tenon.plugin/1", "id": "test.crashes_on_load", "name": "x", "version": "1.0.0",
     "cpu_feature_bits": 131072, "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": []})";
 #if defined(__x86_64__)
-  CHECK(refused(library).find("needs processor features that this machine (or TENON_MAX_ISA) lacks: ") != std::string::npos);
+  CHECK(refused(library).find("needs processor features that this machine (or TENON_MAX_ISA) lacks: ") !=
+        std::string::npos);
 #endif
 }
 
@@ -211,7 +231,10 @@ TEST_CASE("records that are malformed are left out one by one") {
   std::string all;
   for (const Diagnostic& diagnostic : loaded.diagnostics.all()) all += diagnostic.text + "\n";
   CHECK(all.find("('without_run') has no run function; it is left out") != std::string::npos);
-  CHECK(all.find("record 2 of tenon.passes.draft/1 is smaller than version 1.0 of tn_pass_record; it is left out") != std::string::npos);
+  CHECK(
+      all.find(
+          "record 2 of tenon.passes.draft/1 is smaller than version 1.0 of tn_pass_record; it is left out") !=
+      std::string::npos);
   CHECK(all.find("record 3 of tenon.passes.draft/1 is NULL; it is left out") != std::string::npos);
 }
 
@@ -221,9 +244,11 @@ TEST_CASE("a required plugin that is refused is an error, an optional one is not
   PluginRequest absent;
   absent.name = "good_agian";
   absent.where = "pipeline.json:2:3";
-  loaded.plugins.load({request(fixture("wrong_major"), true), absent, request(fixture("good"))}, loaded.diagnostics);
+  loaded.plugins.load({request(fixture("wrong_major"), true), absent, request(fixture("good"))},
+                      loaded.diagnostics);
   CHECK(loaded.diagnostics.error_count() == 2);
-  CHECK(loaded.diagnostics.all()[0].text.find("refused: does not serve hosts of ABI major 1") != std::string::npos);
+  CHECK(loaded.diagnostics.all()[0].text.find("refused: does not serve hosts of ABI major 1") !=
+        std::string::npos);
   CHECK(loaded.diagnostics.all()[0].where == "pipeline.json:3:5");
   CHECK(loaded.diagnostics.all()[1].text.find("no plugin 'good_agian' is installed") != std::string::npos);
   CHECK(loaded.plugins.find("good") != nullptr);
@@ -237,9 +262,10 @@ TEST_CASE("one file by two names is one plugin; of two files with one id the hig
   fs::copy_file(fixture("good_again"), folder / "libgood_again.so", fs::copy_options::skip_existing);
   if (!fs::exists(folder / "libtwin.so")) fs::create_symlink("libgood.so", folder / "libtwin.so");
   const auto sidecar = [&](const char* file, const char* version) {
-    std::ofstream(folder / file) << R"({"schema": "tenon.plugin/1", "id": "test.good", "name": ")" << (std::string(version) == "1.0.0" ? "good" : "good_again")
-                                 << R"(", "version": ")" << version
-                                 << R"(", "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.passes.draft/1"]})";
+    std::ofstream(folder / file)
+        << R"({"schema": "tenon.plugin/1", "id": "test.good", "name": ")"
+        << (std::string(version) == "1.0.0" ? "good" : "good_again") << R"(", "version": ")" << version
+        << R"(", "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.passes.draft/1"]})";
   };
   sidecar("libgood.plugin.json", "1.0.0");
   sidecar("libgood_again.plugin.json", "2.0.0");
@@ -256,12 +282,14 @@ TEST_CASE("one file by two names is one plugin; of two files with one id the hig
   }
   {
     Loaded loaded;
-    loaded.plugins.load({request(folder / "libgood.so", true), request(folder / "libtwin.so", true)}, loaded.diagnostics);
+    loaded.plugins.load({request(folder / "libgood.so", true), request(folder / "libtwin.so", true)},
+                        loaded.diagnostics);
     CHECK(loaded.plugins.loaded().size() == 1);
     CHECK(loaded.diagnostics.empty());
     loaded.plugins.load({request(folder / "libgood_again.so", false)}, loaded.diagnostics);
     REQUIRE(loaded.plugins.quarantined().size() == 1);
-    CHECK(loaded.plugins.quarantined().front().refusal.reason.find("has the id 'test.good' (version 2.0.0), which ") != std::string::npos);
+    CHECK(loaded.plugins.quarantined().front().refusal.reason.find(
+              "has the id 'test.good' (version 2.0.0), which ") != std::string::npos);
   }
   unsetenv("TENON_PLUGIN_PATH");
 }
@@ -271,7 +299,8 @@ TEST_CASE("pins: id, version, digest") {
   const auto reason = [](PluginRequest pinned) {
     Loaded loaded;
     loaded.plugins.load({std::move(pinned)}, loaded.diagnostics);
-    return loaded.plugins.quarantined().empty() ? std::string() : loaded.plugins.quarantined().front().refusal.reason;
+    return loaded.plugins.quarantined().empty() ? std::string()
+                                                : loaded.plugins.quarantined().front().refusal.reason;
   };
   PluginRequest pinned = request(fixture("good"));
   pinned.id = "test.good";

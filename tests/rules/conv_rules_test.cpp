@@ -54,9 +54,9 @@ TEST_CASE("Conv, BatchNormalization, Relu becomes one FusedConv with folded weig
   REQUIRE(r.graph->constant(r.graph->node(f).input(2), &b2));
   const auto* wf = static_cast<const float*>(w2.data);
   const auto* bf = static_cast<const float*>(b2.data);
-  CHECK(wf[0] == Approx(0.5));                             // 0.5 * 1 / sqrt(1)
+  CHECK(wf[0] == Approx(0.5));  // 0.5 * 1 / sqrt(1)
   CHECK(wf[3] == Approx(0.5 * 2.0 / std::sqrt(0.5)));
-  CHECK(bf[0] == Approx(0.1 - 0.5));                       // (0 - m) * s + b
+  CHECK(bf[0] == Approx(0.1 - 0.5));  // (0 - m) * s + b
   CHECK(bf[3] == Approx(0.4 + 4.0 / std::sqrt(1.5)));
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("Shared weights are folded into a copy") {
   CHECK(r.count("BatchNormalization") == 0);
   const tn_value w = r.graph->find_value("w");
   REQUIRE(w != TN_NONE);
-  CHECK(r.graph->users(w).size() == 1); // the second convolution still reads the plain weights
+  CHECK(r.graph->users(w).size() == 1);  // the second convolution still reads the plain weights
 }
 
 TEST_CASE("The residual block of ResNet becomes three convolutions") {
@@ -266,7 +266,7 @@ TEST_CASE("Rules match inside the regions of If, and not inside bodies of fused 
 })";
   const auto r = rules().run(text);
   CHECK(r.applied("ConvAct") == 1);
-  CHECK(r.graph->live_node_count() == 5); // If, FusedConv, its body of two, Conv
+  CHECK(r.graph->live_node_count() == 5);  // If, FusedConv, its body of two, Conv
 }
 
 TEST_CASE("A Conv inside a branch and its Relu outside are two graphs") {

@@ -22,19 +22,24 @@ struct Collector {
 };
 
 void report(void* context, tn_severity, tn_str code, tn_str where, tn_str text) {
-  static_cast<std::vector<std::string>*>(context)->push_back(text_of(where) + ": " + text_of(code) + ": " + text_of(text));
+  static_cast<std::vector<std::string>*>(context)->push_back(text_of(where) + ": " + text_of(code) + ": " +
+                                                             text_of(text));
 }
 
-thread_local Collector* collecting = nullptr; // the context's functions get no user pointer
+thread_local Collector* collecting = nullptr;  // the context's functions get no user pointer
 
 tn_str switch_of(const tn_pass_ctx*, tn_str name) {
   const auto i = collecting->options->switches.find(text_of(name));
-  return i == collecting->options->switches.end() ? tn_str{nullptr, 0} : tn_str{i->second.data(), i->second.size()};
+  return i == collecting->options->switches.end() ? tn_str{nullptr, 0}
+                                                  : tn_str{i->second.data(), i->second.size()};
 }
-void count(const tn_pass_ctx*, tn_str who, uint64_t matched, uint64_t applied) { collecting->run.counts[text_of(who)] = {matched, applied}; }
+void count(const tn_pass_ctx*, tn_str who, uint64_t matched, uint64_t applied) {
+  collecting->run.counts[text_of(who)] = {matched, applied};
+}
 int cancelled(const tn_pass_ctx*) { return 0; }
 void explain(void*, const tn_explain_record* r) {
-  collecting->run.explained.push_back({static_cast<tn_reason>(r->reason), text_of(r->who), text_of(r->expr), text_of(r->got), text_of(r->hint), r->root});
+  collecting->run.explained.push_back({static_cast<tn_reason>(r->reason), text_of(r->who), text_of(r->expr),
+                                       text_of(r->got), text_of(r->hint), r->root});
 }
 
 }  // namespace
@@ -93,17 +98,26 @@ std::unique_ptr<Graph> RuleHarness::parse(const std::string& text) {
   return graph;
 }
 
-RuleRun RuleHarness::run(const std::string& graph, const std::string& rule_text, const RunOptions& options) { return run(parse(graph), rule_text, options); }
+RuleRun RuleHarness::run(const std::string& graph, const std::string& rule_text, const RunOptions& options) {
+  return run(parse(graph), rule_text, options);
+}
 
-RuleRun RuleHarness::run(std::unique_ptr<Graph> graph, const std::string& rule_text, const RunOptions& options) {
+RuleRun RuleHarness::run(std::unique_ptr<Graph> graph, const std::string& rule_text,
+                         const RunOptions& options) {
   const PassEntry* pass = plugins_.registries().pass(options.pass);
   REQUIRE(pass);
   Collector collector;
   collector.options = &options;
   collecting = &collector;
-  const auto files = rule_text.empty() ? builtin() : std::vector<std::pair<std::string, std::string>>{{"test.json", rule_text}};
+  const auto files = rule_text.empty()
+                         ? builtin()
+                         : std::vector<std::pair<std::string, std::string>>{{"test.json", rule_text}};
   std::vector<tn_rule_source> sources;
-  for (const auto& f : files) sources.push_back({{f.first.data(), f.first.size()}, {f.second.data(), f.second.size()}, rule_text.empty() ? 1u : 0u, 0});
+  for (const auto& f : files)
+    sources.push_back({{f.first.data(), f.first.size()},
+                       {f.second.data(), f.second.size()},
+                       rule_text.empty() ? 1u : 0u,
+                       0});
   const auto* api = static_cast<const tn_graph_api*>(host_.find(TN_GRAPH_ID));
   tn_attr rounds{};
   rounds.name = api->symbol({"max_rounds", 10});

@@ -18,7 +18,7 @@ struct Explained {
 
 struct RuleRun {
   std::unique_ptr<Graph> graph;
-  std::map<std::string, std::pair<uint64_t, uint64_t>> counts; // rule: matched, applied
+  std::map<std::string, std::pair<uint64_t, uint64_t>> counts;  // rule: matched, applied
   std::vector<Explained> explained;
   std::vector<std::string> said;
   tn_status status = TN_OK;

@@ -4,9 +4,10 @@
 
 namespace tenon::cpu {
 
-/// Offsets, in elements, of an operand's matrices over the result's batch dims; `dims` are the operand's own batch dims,
-/// broadcast; `matrix` is the size of one matrix. Declines dims that do not broadcast.
-inline std::vector<int64_t> batch_offsets(sdk::Span<const int64_t> dims, sdk::Span<const int64_t> batch, int64_t matrix) {
+/// Offsets, in elements, of an operand's matrices over the result's batch dims; `dims` are the operand's own
+/// batch dims, broadcast; `matrix` is the size of one matrix. Declines dims that do not broadcast.
+inline std::vector<int64_t> batch_offsets(sdk::Span<const int64_t> dims, sdk::Span<const int64_t> batch,
+                                          int64_t matrix) {
   int64_t count = 1;
   for (int64_t d : batch) count *= d;
   std::vector<int64_t> r(static_cast<size_t>(count), 0);

@@ -1,5 +1,5 @@
-// Element-wise operators of two operands with broadcasting: dims that both operands walk, or repeat, alike are merged;
-// what is left is a loop over rows, each one vector call.
+// Element-wise operators of two operands with broadcasting: dims that both operands walk, or repeat, alike
+// are merged; what is left is a loop over rows, each one vector call.
 #include "families.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -10,7 +10,9 @@ using namespace sdk;
 
 namespace {
 
-struct Loop { int64_t size, a, b; };  // strides in elements; 0: repeated
+struct Loop {
+  int64_t size, a, b;
+};  // strides in elements; 0: repeated
 
 struct State {
   Binary op;
@@ -26,7 +28,9 @@ int run(const tn_kernel_args* args, uint32_t tile, uint32_t) noexcept {
   float* y = out<float>(args);
   if (s.rows == 1) {  // split the one row
     const Range r = tile_range(s.n, s.tiles, tile, 16);
-    if (r.begin < r.end) binary_row(s.op, a + (s.a_step ? r.begin : 0), s.a_step, b + (s.b_step ? r.begin : 0), s.b_step, y + r.begin, r.end - r.begin);
+    if (r.begin < r.end)
+      binary_row(s.op, a + (s.a_step ? r.begin : 0), s.a_step, b + (s.b_step ? r.begin : 0), s.b_step,
+                 y + r.begin, r.end - r.begin);
     return 0;
   }
   const Range r = tile_range(s.rows, s.tiles, tile);
@@ -52,13 +56,16 @@ void plan(const PlanView& v, Planned& p) {
   int64_t sa = 1, sb = 1;
   for (size_t back = 1; back <= y.size(); ++back) {  // innermost first
     const int64_t n = y[y.size() - back];
-    const int64_t da = back <= a.size() ? a[a.size() - back] : 1, db = back <= b.size() ? b[b.size() - back] : 1;
+    const int64_t da = back <= a.size() ? a[a.size() - back] : 1,
+                  db = back <= b.size() ? b[b.size() - back] : 1;
     if (n == 1) continue;
     const Loop l{n, da == 1 ? 0 : sa, db == 1 ? 0 : sb};
     sa *= da, sb *= db;
     if (!loops.empty()) {
       Loop& o = loops.back();
-      const auto goes_on = [&](int64_t inner, int64_t outer) { return inner == 0 ? outer == 0 : outer == inner * o.size; };
+      const auto goes_on = [&](int64_t inner, int64_t outer) {
+        return inner == 0 ? outer == 0 : outer == inner * o.size;
+      };
       if (goes_on(o.a, l.a) && goes_on(o.b, l.b)) {
         o.size *= n;
         continue;
@@ -87,7 +94,13 @@ void plan(const PlanView& v, Planned& p) {
 
 template <Binary Op>
 void provide(Plugin& p, const char* id, const char* op) {
-  p.kernel(id, op).flags(TN_KERNEL_DETERMINISTIC).input({TN_FLOAT32}).input({TN_FLOAT32}).in_place(0, 0).in_place(0, 1).plan<plan<Op>>();
+  p.kernel(id, op)
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input({TN_FLOAT32})
+      .input({TN_FLOAT32})
+      .in_place(0, 0)
+      .in_place(0, 1)
+      .plan<plan<Op>>();
 }
 
 /// Max and Min take any number of operands; this kernel takes two.
@@ -103,9 +116,30 @@ void provide_binary(Plugin& p) {
   provide<Binary::Mul>(p, "tenon.cpu.mul/1", "Mul");
   provide<Binary::Div>(p, "tenon.cpu.div/1", "Div");
   const std::vector<tn_dtype> f32{TN_FLOAT32};
-  p.kernel("tenon.cpu.max/1", "Max").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32).in_place(0, 0).in_place(0, 1).match<match_two>().plan<plan<Binary::Max>>();
-  p.kernel("tenon.cpu.min/1", "Min").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32).in_place(0, 0).in_place(0, 1).match<match_two>().plan<plan<Binary::Min>>();
-  p.kernel("tenon.cpu.sum/1", "Sum").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32).in_place(0, 0).in_place(0, 1).match<match_two>().plan<plan<Binary::Add>>();
+  p.kernel("tenon.cpu.max/1", "Max")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32)
+      .in_place(0, 0)
+      .in_place(0, 1)
+      .match<match_two>()
+      .plan<plan<Binary::Max>>();
+  p.kernel("tenon.cpu.min/1", "Min")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32)
+      .in_place(0, 0)
+      .in_place(0, 1)
+      .match<match_two>()
+      .plan<plan<Binary::Min>>();
+  p.kernel("tenon.cpu.sum/1", "Sum")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32)
+      .in_place(0, 0)
+      .in_place(0, 1)
+      .match<match_two>()
+      .plan<plan<Binary::Add>>();
 }
 
 }  // namespace tenon::cpu

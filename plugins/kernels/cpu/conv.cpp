@@ -38,7 +38,8 @@ Conv read_conv(const PlanView& v) {
   const auto x = v.input(0), w = v.input(1), y = v.output();
   if (!x.is_static() || !w.is_static() || !y.is_static()) decline("its shape is not known");
   const int spatial = x.rank() - 2;
-  if (spatial != 1 && spatial != 2) decline(format("%d spatial dimensions, this kernel has 1 and 2", spatial));
+  if (spatial != 1 && spatial != 2)
+    decline(format("%d spatial dimensions, this kernel has 1 and 2", spatial));
   if (w.rank() != x.rank() || y.rank() != x.rank()) decline("ranks differ");
   const auto attrs = v.attrs();
   Conv c;
@@ -46,7 +47,8 @@ Conv read_conv(const PlanView& v) {
   c.h = c.oh = 1;
   if (spatial == 2) c.h = x.dim(2), c.kh = w.dim(2), c.oh = y.dim(2);
   c.group = attrs.get_int("group", 1);
-  if (c.group < 1 || c.c % c.group || c.m % c.group || w.dim(1) * c.group != c.c) decline("groups and channels do not fit");
+  if (c.group < 1 || c.c % c.group || c.m % c.group || w.dim(1) * c.group != c.c)
+    decline("groups and channels do not fit");
   const auto strides = attrs.get_ints("strides"), dilations = attrs.get_ints("dilations");
   if (!strides.empty()) c.sw = strides[spatial - 1], c.sh = spatial == 2 ? strides[0] : 1;
   if (!dilations.empty()) c.dw = dilations[spatial - 1], c.dh = spatial == 2 ? dilations[0] : 1;
@@ -63,7 +65,8 @@ namespace {
 void match_conv(const PlanView& v) {
   if (v.has_input(2) && v.input(2).rank() > 1) decline("the bias has more than one dimension");
   fused_activation(v.attrs());
-  if (v.input(0).rank() > 4 || (v.input(0).rank() >= 0 && v.input(0).rank() < 3)) decline("1 or 2 spatial dimensions are wanted");
+  if (v.input(0).rank() > 4 || (v.input(0).rank() >= 0 && v.input(0).rank() < 3))
+    decline("1 or 2 spatial dimensions are wanted");
 }
 
 void plan_conv(const PlanView& v, Planned& p) {
@@ -78,9 +81,21 @@ void plan_conv(const PlanView& v, Planned& p) {
 
 void provide_conv(Plugin& p) {
   const std::vector<tn_dtype> f32{TN_FLOAT32};
-  p.kernel("tenon.cpu.conv/1", "Conv").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32, TN_OPERAND_CONSTANT).input(f32).match<match_conv>().plan<plan_conv>();
-  p.kernel("tenon.cpu.fused_conv/1", "tenon::FusedConv").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32, TN_OPERAND_CONSTANT).input(f32).input(f32)
-      .match<match_conv>().plan<plan_conv>();
+  p.kernel("tenon.cpu.conv/1", "Conv")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32, TN_OPERAND_CONSTANT)
+      .input(f32)
+      .match<match_conv>()
+      .plan<plan_conv>();
+  p.kernel("tenon.cpu.fused_conv/1", "tenon::FusedConv")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32, TN_OPERAND_CONSTANT)
+      .input(f32)
+      .input(f32)
+      .match<match_conv>()
+      .plan<plan_conv>();
 }
 
 }  // namespace tenon::cpu

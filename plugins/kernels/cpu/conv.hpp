@@ -14,10 +14,13 @@ struct Conv {
   Activation act;
   int64_t multiply_adds() const { return n * m * oh * ow * (c / group) * kh * kw; }
   bool depthwise() const { return group == c && group == m && group > 1; }
-  bool pointwise() const { return kh == 1 && kw == 1 && sh == 1 && sw == 1 && !top && !left && !bottom && !right && group == 1; }
+  bool pointwise() const {
+    return kh == 1 && kw == 1 && sh == 1 && sw == 1 && !top && !left && !bottom && !right && group == 1;
+  }
 };
 
-/// Conv or tenon::FusedConv (operands X, W, B?, R?). Declines what these kernels cannot do; needs the result's shape.
+/// Conv or tenon::FusedConv (operands X, W, B?, R?). Declines what these kernels cannot do; needs the
+/// result's shape.
 Conv read_conv(const sdk::PlanView& view);
 
 void plan_conv_pointwise(const Conv&, const sdk::PlanView&, sdk::Planned&);

@@ -1,5 +1,5 @@
-// Depthwise convolution in the plain layout: a plane at a time, one multiply-add of a row by a weight for each kernel
-// element; strided columns are gathered into the worker's buffer once a row.
+// Depthwise convolution in the plain layout: a plane at a time, one multiply-add of a row by a weight for
+// each kernel element; strided columns are gathered into the worker's buffer once a row.
 #include <algorithm>
 
 #include "conv.hpp"
@@ -56,9 +56,11 @@ int run(const tn_kernel_args* a, uint32_t tile, uint32_t worker) noexcept {
   for (int64_t i = r.begin; i < r.end; ++i) {
     const int64_t channel = i % c.m;
     float* y = out<float>(a) + i * pixels;
-    plane(c, in<float>(a, 0) + i * c.h * c.w, in<float>(a, 1) + channel * c.kh * c.kw, y, workspace<float>(a, worker));
+    plane(c, in<float>(a, 0) + i * c.h * c.w, in<float>(a, 1) + channel * c.kh * c.kw, y,
+          workspace<float>(a, worker));
     if (c.bias || c.residual || c.act.kind != Act::None)
-      finish_row(c.act, y, c.bias ? in<float>(a, 2)[channel] : 0.0f, c.residual ? in<float>(a, 3) + i * pixels : nullptr, pixels);
+      finish_row(c.act, y, c.bias ? in<float>(a, 2)[channel] : 0.0f,
+                 c.residual ? in<float>(a, 3) + i * pixels : nullptr, pixels);
   }
   return 0;
 }
@@ -67,7 +69,8 @@ int run(const tn_kernel_args* a, uint32_t tile, uint32_t worker) noexcept {
 
 void plan_conv_depthwise(const Conv& c, const PlanView& v, Planned& p) {
   allow_simd(v.cpu_features());
-  const auto tiles = static_cast<uint32_t>(std::min<int64_t>(tiles_for(c.multiply_adds(), 65536, v.threads(), 4), c.n * c.m));
+  const auto tiles = static_cast<uint32_t>(
+      std::min<int64_t>(tiles_for(c.multiply_adds(), 65536, v.threads(), 4), c.n * c.m));
   p.set(run, std::make_unique<State>(State{c, tiles}), tiles, static_cast<uint64_t>(c.ow) * sizeof(float));
 }
 

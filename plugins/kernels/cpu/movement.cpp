@@ -1,5 +1,5 @@
-// Operators that only move bytes, for every element of whole bytes: Concat, Split, Slice with step 1 on the last moved
-// axis, Gather along an axis.
+// Operators that only move bytes, for every element of whole bytes: Concat, Split, Slice with step 1 on the
+// last moved axis, Gather along an axis.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -12,11 +12,13 @@ using namespace sdk;
 
 namespace {
 
-const std::vector<tn_dtype> any_width{TN_FLOAT32, TN_FLOAT64, TN_FLOAT16, TN_BFLOAT16, TN_INT8, TN_INT16, TN_INT32, TN_INT64, TN_UINT8, TN_UINT16, TN_UINT32, TN_UINT64, TN_BOOL};
+const std::vector<tn_dtype> any_width{TN_FLOAT32, TN_FLOAT64, TN_FLOAT16, TN_BFLOAT16, TN_INT8,
+                                      TN_INT16,   TN_INT32,   TN_INT64,   TN_UINT8,    TN_UINT16,
+                                      TN_UINT32,  TN_UINT64,  TN_BOOL};
 
 // ---------------------------------------------------------------- Concat, Split: `outer` rows cut into parts
 struct Parts {
-  int64_t outer, total;         // bytes of a whole row
+  int64_t outer, total;  // bytes of a whole row
   std::vector<int64_t> offset, bytes;
   uint32_t tiles;
 };
@@ -31,8 +33,10 @@ int run_parts(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
     char* whole = static_cast<char*>(Join ? a->outputs[0] : a->inputs[0]) + s.offset[i];
     if (n == 0 || !part) continue;
     for (int64_t o = r.begin; o < r.end; ++o) {
-      if constexpr (Join) std::memcpy(whole + o * s.total, part + o * s.bytes[i], n);
-      else std::memcpy(part + o * s.bytes[i], whole + o * s.total, n);
+      if constexpr (Join)
+        std::memcpy(whole + o * s.total, part + o * s.bytes[i], n);
+      else
+        std::memcpy(part + o * s.bytes[i], whole + o * s.total, n);
     }
   }
   return 0;
@@ -41,14 +45,17 @@ int run_parts(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
 template <bool Join>
 void plan_parts(const PlanView& v, Planned& p) {
   const auto whole = Join ? v.output(0) : v.input(0);
-  const int64_t axis_attr = v.attrs().get_int("axis", 0), axis = axis_attr < 0 ? axis_attr + whole.rank() : axis_attr;
+  const int64_t axis_attr = v.attrs().get_int("axis", 0),
+                axis = axis_attr < 0 ? axis_attr + whole.rank() : axis_attr;
   if (axis < 0 || axis >= whole.rank()) fail("the axis is outside the operand's rank");
   auto s = std::make_unique<Parts>();
   int64_t inner = dtype_bytes(whole.dtype());
   s->outer = 1;
   for (int i = 0; i < whole.rank(); ++i) {
-    if (i < axis) s->outer *= whole.dim(i);
-    else if (i > axis) inner *= whole.dim(i);
+    if (i < axis)
+      s->outer *= whole.dim(i);
+    else if (i > axis)
+      inner *= whole.dim(i);
   }
   const uint32_t count = Join ? v.input_count() : v.output_count();
   int64_t at = 0;
@@ -61,14 +68,17 @@ void plan_parts(const PlanView& v, Planned& p) {
     at += n;
   }
   s->total = at;
-  s->tiles = static_cast<uint32_t>(std::min<int64_t>(tiles_for(s->outer * s->total, 65536, v.threads()), std::max<int64_t>(1, s->outer)));
+  s->tiles = static_cast<uint32_t>(
+      std::min<int64_t>(tiles_for(s->outer * s->total, 65536, v.threads()), std::max<int64_t>(1, s->outer)));
   const uint32_t tiles = s->tiles;
   p.set(run_parts<Join>, std::move(s), tiles);
 }
 
 // ---------------------------------------------------------------- Slice
 struct Cut {
-  struct Axis { int64_t size, stride, start; };  // of the result; strides in bytes in the operand, steps included
+  struct Axis {
+    int64_t size, stride, start;
+  };  // of the result; strides in bytes in the operand, steps included
   std::vector<Axis> outer;
   int64_t rows = 1, row_bytes = 0, base = 0;
   uint32_t tiles = 1;
@@ -134,7 +144,8 @@ void plan_slice(const PlanView& v, Planned& p) {
     s->rows *= y.dims()[i];
   }
   if (y.count() == 0) s->rows = 0;
-  s->tiles = static_cast<uint32_t>(std::min<int64_t>(tiles_for(s->rows * s->row_bytes, 65536, v.threads()), std::max<int64_t>(1, s->rows)));
+  s->tiles = static_cast<uint32_t>(std::min<int64_t>(tiles_for(s->rows * s->row_bytes, 65536, v.threads()),
+                                                     std::max<int64_t>(1, s->rows)));
   const uint32_t tiles = s->tiles;
   p.set(run_slice, std::move(s), tiles);
 }
@@ -148,8 +159,8 @@ struct Rows {
 
 int outside(const tn_kernel_args* a, int64_t index, int64_t size) noexcept {
   char text[160];
-  std::snprintf(text, sizeof text, "Gather: index %lld is outside [%lld, %lld); correct the indices", static_cast<long long>(index),
-                static_cast<long long>(-size), static_cast<long long>(size));
+  std::snprintf(text, sizeof text, "Gather: index %lld is outside [%lld, %lld); correct the indices",
+                static_cast<long long>(index), static_cast<long long>(-size), static_cast<long long>(size));
   if (a->api) a->api->fail(a->run, {text, std::strlen(text)});
   return 1;
 }
@@ -162,21 +173,25 @@ int run_gather(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
     const int64_t given = s.wide ? in<int64_t>(a, 1)[j] : in<int32_t>(a, 1)[j];
     const int64_t at = given < 0 ? given + s.axis : given;
     if (at < 0 || at >= s.axis) return outside(a, given, s.axis);
-    std::memcpy(out<char>(a) + i * s.bytes, in<char>(a, 0) + (i / s.count * s.axis + at) * s.bytes, static_cast<size_t>(s.bytes));
+    std::memcpy(out<char>(a) + i * s.bytes, in<char>(a, 0) + (i / s.count * s.axis + at) * s.bytes,
+                static_cast<size_t>(s.bytes));
   }
   return 0;
 }
 
 void plan_gather(const PlanView& v, Planned& p) {
   const auto x = v.input(0), index = v.input(1);
-  const int64_t axis_attr = v.attrs().get_int("axis", 0), axis = axis_attr < 0 ? axis_attr + x.rank() : axis_attr;
+  const int64_t axis_attr = v.attrs().get_int("axis", 0),
+                axis = axis_attr < 0 ? axis_attr + x.rank() : axis_attr;
   if (axis < 0 || axis >= x.rank()) fail("the axis is outside the operand's rank");
   auto s = std::make_unique<Rows>();
   s->outer = 1;
   s->bytes = dtype_bytes(x.dtype());
   for (int i = 0; i < x.rank(); ++i) {
-    if (i < axis) s->outer *= x.dim(i);
-    else if (i > axis) s->bytes *= x.dim(i);
+    if (i < axis)
+      s->outer *= x.dim(i);
+    else if (i > axis)
+      s->bytes *= x.dim(i);
   }
   s->axis = x.dim(static_cast<int>(axis));
   s->count = index.count();
@@ -189,10 +204,20 @@ void plan_gather(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_movement(Plugin& p) {
-  p.kernel("tenon.cpu.concat/1", "Concat").flags(TN_KERNEL_DETERMINISTIC).input(any_width).plan<plan_parts<true>>();
-  p.kernel("tenon.cpu.split/1", "Split").flags(TN_KERNEL_DETERMINISTIC).input(any_width).plan<plan_parts<false>>();
+  p.kernel("tenon.cpu.concat/1", "Concat")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(any_width)
+      .plan<plan_parts<true>>();
+  p.kernel("tenon.cpu.split/1", "Split")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(any_width)
+      .plan<plan_parts<false>>();
   p.kernel("tenon.cpu.slice/1", "Slice").flags(TN_KERNEL_DETERMINISTIC).input(any_width).plan<plan_slice>();
-  p.kernel("tenon.cpu.gather/1", "Gather").flags(TN_KERNEL_DETERMINISTIC).input(any_width).input({TN_INT64, TN_INT32}).plan<plan_gather>();
+  p.kernel("tenon.cpu.gather/1", "Gather")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(any_width)
+      .input({TN_INT64, TN_INT32})
+      .plan<plan_gather>();
 }
 
 }  // namespace tenon::cpu

@@ -9,10 +9,15 @@ using namespace sdk;
 
 namespace {
 
-struct State { int64_t rows, n; float epsilon; uint32_t tiles; };
+struct State {
+  int64_t rows, n;
+  float epsilon;
+  uint32_t tiles;
+};
 
 uint32_t row_tiles(int64_t rows, int64_t n, uint32_t threads) {
-  return static_cast<uint32_t>(std::min<int64_t>(tiles_for(rows * n, 8192, threads), std::max<int64_t>(rows, 1)));
+  return static_cast<uint32_t>(
+      std::min<int64_t>(tiles_for(rows * n, 8192, threads), std::max<int64_t>(rows, 1)));
 }
 
 /// Rows and length of the normalised part from attribute `axis`; the scale must cover exactly that part.
@@ -37,19 +42,22 @@ int run_layer_norm(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
   float* mean = a->output_count > 1 ? out<float>(a, 1) : nullptr;
   float* inv = a->output_count > 2 ? out<float>(a, 2) : nullptr;
   for (int64_t i = r.begin; i < r.end; ++i)
-    layer_norm_row(in<float>(a, 0) + i * s.n, in<float>(a, 1), bias, out<float>(a) + i * s.n, s.n, s.epsilon, mean ? mean + i : nullptr, inv ? inv + i : nullptr);
+    layer_norm_row(in<float>(a, 0) + i * s.n, in<float>(a, 1), bias, out<float>(a) + i * s.n, s.n, s.epsilon,
+                   mean ? mean + i : nullptr, inv ? inv + i : nullptr);
   return 0;
 }
 void plan_layer_norm(const PlanView& v, Planned& p) {
   const State s = normalised(v, 1);
-  if (v.has_input(2) && v.input(2).count() != s.n) decline("the bias does not cover exactly the normalised axes");
+  if (v.has_input(2) && v.input(2).count() != s.n)
+    decline("the bias does not cover exactly the normalised axes");
   p.set(run_layer_norm, std::make_unique<State>(s), s.tiles);
 }
 
 int run_rms_norm(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
   const auto& s = state<State>(a);
   const Range r = tile_range(s.rows, s.tiles, tile);
-  for (int64_t i = r.begin; i < r.end; ++i) rms_norm_row(in<float>(a, 0) + i * s.n, in<float>(a, 1), out<float>(a) + i * s.n, s.n, s.epsilon);
+  for (int64_t i = r.begin; i < r.end; ++i)
+    rms_norm_row(in<float>(a, 0) + i * s.n, in<float>(a, 1), out<float>(a) + i * s.n, s.n, s.epsilon);
   return 0;
 }
 void plan_rms_norm(const PlanView& v, Planned& p) {
@@ -74,14 +82,16 @@ int run_skip_norm(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
 void plan_skip_norm(const PlanView& v, Planned& p) {
   const State s = normalised(v, 2);
   if (v.input(1).count() != v.input(0).count()) decline("the two summands differ in shape");
-  if (v.has_input(3) && v.input(3).count() != s.n) decline("the bias does not cover exactly the normalised axes");
+  if (v.has_input(3) && v.input(3).count() != s.n)
+    decline("the bias does not cover exactly the normalised axes");
   p.set(run_skip_norm, std::make_unique<State>(s), s.tiles);
 }
 
 int run_mean(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
   const auto& s = state<State>(a);
   const Range r = tile_range(s.rows, s.tiles, tile);
-  for (int64_t i = r.begin; i < r.end; ++i) out<float>(a)[i] = sum_row(in<float>(a, 0) + i * s.n, s.n) / static_cast<float>(s.n);
+  for (int64_t i = r.begin; i < r.end; ++i)
+    out<float>(a)[i] = sum_row(in<float>(a, 0) + i * s.n, s.n) / static_cast<float>(s.n);
   return 0;
 }
 void set_mean(const PlanView& v, Planned& p, int64_t rows, int64_t n) {
@@ -112,7 +122,8 @@ void plan_reduce_mean(const PlanView& v, Planned& p) {
   int64_t rows = 1, n = 1;
   bool started = false;
   for (int i = 0; i < x.rank(); ++i) {
-    if (started && !reduced[static_cast<size_t>(i)] && x.dim(i) != 1) decline("the reduced axes are not the last ones");
+    if (started && !reduced[static_cast<size_t>(i)] && x.dim(i) != 1)
+      decline("the reduced axes are not the last ones");
     started = started || reduced[static_cast<size_t>(i)];
     (reduced[static_cast<size_t>(i)] ? n : rows) *= x.dim(i);
   }
@@ -124,11 +135,35 @@ void plan_reduce_mean(const PlanView& v, Planned& p) {
 
 void provide_norm(Plugin& p) {
   const std::vector<tn_dtype> f32{TN_FLOAT32};
-  p.kernel("tenon.cpu.layer_normalization/1", "LayerNormalization").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32).input(f32).in_place(0, 0).plan<plan_layer_norm>();
-  p.kernel("tenon.cpu.rms_normalization/1", "RMSNormalization").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32).in_place(0, 0).plan<plan_rms_norm>();
-  p.kernel("tenon.cpu.skip_layer_norm/1", "tenon::SkipLayerNorm").flags(TN_KERNEL_DETERMINISTIC).input(f32).input(f32).input(f32).input(f32).plan<plan_skip_norm>();
-  p.kernel("tenon.cpu.global_average_pool/1", "GlobalAveragePool").flags(TN_KERNEL_DETERMINISTIC).input(f32).plan<plan_global_average>();
-  p.kernel("tenon.cpu.reduce_mean/1", "ReduceMean").flags(TN_KERNEL_DETERMINISTIC).input(f32).input({TN_INT64}).plan<plan_reduce_mean>();
+  p.kernel("tenon.cpu.layer_normalization/1", "LayerNormalization")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32)
+      .input(f32)
+      .in_place(0, 0)
+      .plan<plan_layer_norm>();
+  p.kernel("tenon.cpu.rms_normalization/1", "RMSNormalization")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32)
+      .in_place(0, 0)
+      .plan<plan_rms_norm>();
+  p.kernel("tenon.cpu.skip_layer_norm/1", "tenon::SkipLayerNorm")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32)
+      .input(f32)
+      .input(f32)
+      .plan<plan_skip_norm>();
+  p.kernel("tenon.cpu.global_average_pool/1", "GlobalAveragePool")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .plan<plan_global_average>();
+  p.kernel("tenon.cpu.reduce_mean/1", "ReduceMean")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input({TN_INT64})
+      .plan<plan_reduce_mean>();
 }
 
 }  // namespace tenon::cpu

@@ -2,8 +2,13 @@
 
 static void provide(tenon::sdk::Plugin& p) {
   using namespace tenon::cpu;
-  p.id("tenon.cpu").name("cpu").version("1.0.0").vendor("Tenon").summary("fast float32 kernels for the host's processor, on oneDNN and Highway");
-  for (auto family : {provide_conv, provide_matmul, provide_pool, provide_unary, provide_binary, provide_softmax, provide_norm, provide_attention, provide_movement, provide_transpose})
+  p.id("tenon.cpu")
+      .name("cpu")
+      .version("1.0.0")
+      .vendor("Tenon")
+      .summary("fast float32 kernels for the host's processor, on oneDNN and Highway");
+  for (auto family : {provide_conv, provide_matmul, provide_pool, provide_unary, provide_binary,
+                      provide_softmax, provide_norm, provide_attention, provide_movement, provide_transpose})
     family(p);
 }
 TENON_PLUGIN(provide)

@@ -1,5 +1,5 @@
-// MaxPool and AveragePool of images in the plain layout: for each output row, kernel rows are folded into a row buffer
-// first and columns after, so that the inner loops run along contiguous memory.
+// MaxPool and AveragePool of images in the plain layout: for each output row, kernel rows are folded into a
+// row buffer first and columns after, so that the inner loops run along contiguous memory.
 #include <algorithm>
 #include <limits>
 
@@ -30,8 +30,10 @@ void pool_plane(const State& s, const float* x, float* y, float* buffer) noexcep
       const int64_t iy = y0 + k * s.dh;
       if (iy < 0 || iy >= s.h) continue;
       ++rows;
-      if (s.average) add_row(buffer, x + iy * s.w, s.w);
-      else max_row(buffer, x + iy * s.w, s.w);
+      if (s.average)
+        add_row(buffer, x + iy * s.w, s.w);
+      else
+        max_row(buffer, x + iy * s.w, s.w);
     }
     int64_t padded_rows = 0;
     for (int64_t k = 0; k < s.kh; ++k) padded_rows += y0 + k * s.dh < s.bottom_limit;
@@ -45,8 +47,10 @@ void pool_plane(const State& s, const float* x, float* y, float* buffer) noexcep
         if (ix < 0 || ix >= s.w) continue;
         ++columns;
         const float v = buffer[ix];
-        if (s.average) r += v;
-        else if (v > r || v != v) r = v;
+        if (s.average)
+          r += v;
+        else if (v > r || v != v)
+          r = v;
       }
       if (s.average) {
         const int64_t n = s.count_padding ? padded_rows * padded_columns : rows * columns;
@@ -60,7 +64,9 @@ void pool_plane(const State& s, const float* x, float* y, float* buffer) noexcep
 int run(const tn_kernel_args* a, uint32_t tile, uint32_t worker) noexcept {
   const auto& s = state<State>(a);
   const Range r = tile_range(s.planes, s.tiles, tile);
-  for (int64_t i = r.begin; i < r.end; ++i) pool_plane(s, in<float>(a, 0) + i * s.h * s.w, out<float>(a) + i * s.oh * s.ow, workspace<float>(a, worker));
+  for (int64_t i = r.begin; i < r.end; ++i)
+    pool_plane(s, in<float>(a, 0) + i * s.h * s.w, out<float>(a) + i * s.oh * s.ow,
+               workspace<float>(a, worker));
   return 0;
 }
 
@@ -78,7 +84,8 @@ void plan(const PlanView& v, Planned& p) {
   match(v);
   const auto x = v.input(0), y = v.output();
   const auto attrs = v.attrs();
-  const auto kernel = attrs.get_ints("kernel_shape"), strides = attrs.get_ints("strides"), dilations = attrs.get_ints("dilations"), pads = attrs.get_ints("pads");
+  const auto kernel = attrs.get_ints("kernel_shape"), strides = attrs.get_ints("strides"),
+             dilations = attrs.get_ints("dilations"), pads = attrs.get_ints("pads");
   if (kernel.size() != 2) fail("kernel_shape must have two entries");
   auto s = std::make_unique<State>();
   s->planes = x.dim(0) * x.dim(1), s->h = x.dim(2), s->w = x.dim(3), s->oh = y.dim(2), s->ow = y.dim(3);
@@ -91,7 +98,8 @@ void plan(const PlanView& v, Planned& p) {
   s->average = Average;
   s->count_padding = attrs.get_int("count_include_pad", 0) != 0;
   if (y.count() == 0) s->planes = 0;
-  s->tiles = static_cast<uint32_t>(std::min<int64_t>(tiles_for(x.count(), 16384, v.threads()), std::max<int64_t>(1, s->planes)));
+  s->tiles = static_cast<uint32_t>(
+      std::min<int64_t>(tiles_for(x.count(), 16384, v.threads()), std::max<int64_t>(1, s->planes)));
   const uint32_t tiles = s->tiles;
   const auto bytes = static_cast<uint64_t>(s->w) * sizeof(float);
   p.set(run, std::move(s), tiles, bytes);
@@ -100,8 +108,16 @@ void plan(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_pool(Plugin& p) {
-  p.kernel("tenon.cpu.max_pool/1", "MaxPool").flags(TN_KERNEL_DETERMINISTIC).input({TN_FLOAT32}, 0, 4, 4).match<match>().plan<plan<false>>();
-  p.kernel("tenon.cpu.average_pool/1", "AveragePool").flags(TN_KERNEL_DETERMINISTIC).input({TN_FLOAT32}, 0, 4, 4).match<match>().plan<plan<true>>();
+  p.kernel("tenon.cpu.max_pool/1", "MaxPool")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input({TN_FLOAT32}, 0, 4, 4)
+      .match<match>()
+      .plan<plan<false>>();
+  p.kernel("tenon.cpu.average_pool/1", "AveragePool")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input({TN_FLOAT32}, 0, 4, 4)
+      .match<match>()
+      .plan<plan<true>>();
 }
 
 }  // namespace tenon::cpu

@@ -41,10 +41,14 @@ void softmax_row(const float* x, float* y, int64_t n, bool log) {
   const float sum = hn::GetLane(hn::SumOfLanes(d, total)) + rest;
   if (log) {
     const auto offset = hn::Set(d, top + std::log(sum));
-    for_vectors(d, n, [&](int64_t at, int64_t count) { store_n(d, hn::Sub(load_n(d, x + at, count), offset), y + at, count); });
+    for_vectors(d, n, [&](int64_t at, int64_t count) {
+      store_n(d, hn::Sub(load_n(d, x + at, count), offset), y + at, count);
+    });
   } else {
     const auto scale = hn::Set(d, 1.0f / sum);
-    for_vectors(d, n, [&](int64_t at, int64_t count) { store_n(d, hn::Mul(load_n(d, y + at, count), scale), y + at, count); });
+    for_vectors(d, n, [&](int64_t at, int64_t count) {
+      store_n(d, hn::Mul(load_n(d, y + at, count), scale), y + at, count);
+    });
   }
 }
 
@@ -67,13 +71,21 @@ HWY_INLINE float sum_of(const float* x, int64_t n, F&& f) {
   return r;
 }
 
-float sum_row(const float* x, int64_t n) { return sum_of(x, n, [](auto v) { return v; }); }
+float sum_row(const float* x, int64_t n) {
+  return sum_of(x, n, [](auto v) { return v; });
+}
 
-void layer_norm_row(const float* x, const float* scale, const float* bias, float* y, int64_t n, float epsilon, float* mean_out, float* inv_std_out) {
+void layer_norm_row(const float* x, const float* scale, const float* bias, float* y, int64_t n, float epsilon,
+                    float* mean_out, float* inv_std_out) {
   const D d;
   const float mean = sum_row(x, n) / static_cast<float>(n);
   const auto vm = hn::Set(d, mean);
-  const float variance = sum_of(x, n, [&](auto v) { const auto c = hn::Sub(v, vm); return hn::Mul(c, c); }) / static_cast<float>(n);
+  const float variance = sum_of(x, n,
+                                [&](auto v) {
+                                  const auto c = hn::Sub(v, vm);
+                                  return hn::Mul(c, c);
+                                }) /
+                         static_cast<float>(n);
   const float inv_std = 1.0f / std::sqrt(variance + epsilon);
   const auto vs = hn::Set(d, inv_std);
   for_vectors(d, n, [&](int64_t i, int64_t c) {
@@ -89,7 +101,9 @@ void rms_norm_row(const float* x, const float* scale, float* y, int64_t n, float
   const D d;
   const float square = sum_of(x, n, [](auto v) { return hn::Mul(v, v); }) / static_cast<float>(n);
   const auto vs = hn::Set(d, 1.0f / std::sqrt(square + epsilon));
-  for_vectors(d, n, [&](int64_t i, int64_t c) { store_n(d, hn::Mul(hn::Mul(load_n(d, x + i, c), vs), load_n(d, scale + i, c)), y + i, c); });
+  for_vectors(d, n, [&](int64_t i, int64_t c) {
+    store_n(d, hn::Mul(hn::Mul(load_n(d, x + i, c), vs), load_n(d, scale + i, c)), y + i, c);
+  });
 }
 
 void scale_row(float* s, float scale, const float* mask, int64_t n) {
@@ -105,7 +119,9 @@ void scale_row(float* s, float scale, const float* mask, int64_t n) {
 void multiply_add_row(float* acc, float w, const float* x, int64_t n) {
   const D d;
   const auto k = hn::Set(d, w);
-  for_vectors(d, n, [&](int64_t i, int64_t c) { store_n(d, hn::MulAdd(load_n(d, x + i, c), k, load_n(d, acc + i, c)), acc + i, c); });
+  for_vectors(d, n, [&](int64_t i, int64_t c) {
+    store_n(d, hn::MulAdd(load_n(d, x + i, c), k, load_n(d, acc + i, c)), acc + i, c);
+  });
 }
 
 void max_row(float* y, const float* x, int64_t n) {
@@ -118,7 +134,9 @@ void max_row(float* y, const float* x, int64_t n) {
 
 void add_row(float* y, const float* x, int64_t n) {
   const D d;
-  for_vectors(d, n, [&](int64_t i, int64_t c) { store_n(d, hn::Add(load_n(d, y + i, c), load_n(d, x + i, c)), y + i, c); });
+  for_vectors(d, n, [&](int64_t i, int64_t c) {
+    store_n(d, hn::Add(load_n(d, y + i, c), load_n(d, x + i, c)), y + i, c);
+  });
 }
 
 template <Binary Op, class V>
@@ -127,7 +145,8 @@ HWY_INLINE V combine(V a, V b) {
   if constexpr (Op == Binary::Sub) return hn::Sub(a, b);
   if constexpr (Op == Binary::Mul) return hn::Mul(a, b);
   if constexpr (Op == Binary::Div) return hn::Div(a, b);
-  if constexpr (Op == Binary::Max) return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a));
+  if constexpr (Op == Binary::Max)
+    return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a));
   return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a));
 }
 
@@ -136,23 +155,33 @@ void binary_rows(const float* a, int a_step, const float* b, int b_step, float* 
   const D d;
   const auto fa = hn::Set(d, a[0]), fb = hn::Set(d, b[0]);
   if (a_step && b_step)
-    for_vectors(d, n, [&](int64_t i, int64_t c) { store_n(d, combine<Op>(load_n(d, a + i, c), load_n(d, b + i, c)), y + i, c); });
+    for_vectors(d, n, [&](int64_t i, int64_t c) {
+      store_n(d, combine<Op>(load_n(d, a + i, c), load_n(d, b + i, c)), y + i, c);
+    });
   else if (a_step)
-    for_vectors(d, n, [&](int64_t i, int64_t c) { store_n(d, combine<Op>(load_n(d, a + i, c), fb), y + i, c); });
+    for_vectors(d, n,
+                [&](int64_t i, int64_t c) { store_n(d, combine<Op>(load_n(d, a + i, c), fb), y + i, c); });
   else if (b_step)
-    for_vectors(d, n, [&](int64_t i, int64_t c) { store_n(d, combine<Op>(fa, load_n(d, b + i, c)), y + i, c); });
+    for_vectors(d, n,
+                [&](int64_t i, int64_t c) { store_n(d, combine<Op>(fa, load_n(d, b + i, c)), y + i, c); });
   else
     for_vectors(d, n, [&](int64_t i, int64_t c) { store_n(d, combine<Op>(fa, fb), y + i, c); });
 }
 
 void binary_row(Binary op, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
   switch (op) {
-    case Binary::Add: return binary_rows<Binary::Add>(a, a_step, b, b_step, y, n);
-    case Binary::Sub: return binary_rows<Binary::Sub>(a, a_step, b, b_step, y, n);
-    case Binary::Mul: return binary_rows<Binary::Mul>(a, a_step, b, b_step, y, n);
-    case Binary::Div: return binary_rows<Binary::Div>(a, a_step, b, b_step, y, n);
-    case Binary::Max: return binary_rows<Binary::Max>(a, a_step, b, b_step, y, n);
-    case Binary::Min: return binary_rows<Binary::Min>(a, a_step, b, b_step, y, n);
+    case Binary::Add:
+      return binary_rows<Binary::Add>(a, a_step, b, b_step, y, n);
+    case Binary::Sub:
+      return binary_rows<Binary::Sub>(a, a_step, b, b_step, y, n);
+    case Binary::Mul:
+      return binary_rows<Binary::Mul>(a, a_step, b, b_step, y, n);
+    case Binary::Div:
+      return binary_rows<Binary::Div>(a, a_step, b, b_step, y, n);
+    case Binary::Max:
+      return binary_rows<Binary::Max>(a, a_step, b, b_step, y, n);
+    case Binary::Min:
+      return binary_rows<Binary::Min>(a, a_step, b, b_step, y, n);
   }
 }
 
@@ -171,16 +200,28 @@ HWY_EXPORT(multiply_add_row);
 HWY_EXPORT(max_row);
 HWY_EXPORT(add_row);
 HWY_EXPORT(binary_row);
-void softmax_row(const float* x, float* y, int64_t n, bool log) noexcept { HWY_DYNAMIC_DISPATCH(softmax_row)(x, y, n, log); }
-void layer_norm_row(const float* x, const float* scale, const float* bias, float* y, int64_t n, float epsilon, float* mean_out, float* inv_std_out) noexcept {
+void softmax_row(const float* x, float* y, int64_t n, bool log) noexcept {
+  HWY_DYNAMIC_DISPATCH(softmax_row)(x, y, n, log);
+}
+void layer_norm_row(const float* x, const float* scale, const float* bias, float* y, int64_t n, float epsilon,
+                    float* mean_out, float* inv_std_out) noexcept {
   HWY_DYNAMIC_DISPATCH(layer_norm_row)(x, scale, bias, y, n, epsilon, mean_out, inv_std_out);
 }
-void rms_norm_row(const float* x, const float* scale, float* y, int64_t n, float epsilon) noexcept { HWY_DYNAMIC_DISPATCH(rms_norm_row)(x, scale, y, n, epsilon); }
+void rms_norm_row(const float* x, const float* scale, float* y, int64_t n, float epsilon) noexcept {
+  HWY_DYNAMIC_DISPATCH(rms_norm_row)(x, scale, y, n, epsilon);
+}
 float sum_row(const float* x, int64_t n) noexcept { return HWY_DYNAMIC_DISPATCH(sum_row)(x, n); }
-void scale_row(float* s, float scale, const float* mask, int64_t n) noexcept { HWY_DYNAMIC_DISPATCH(scale_row)(s, scale, mask, n); }
-void multiply_add_row(float* acc, float w, const float* x, int64_t n) noexcept { HWY_DYNAMIC_DISPATCH(multiply_add_row)(acc, w, x, n); }
+void scale_row(float* s, float scale, const float* mask, int64_t n) noexcept {
+  HWY_DYNAMIC_DISPATCH(scale_row)(s, scale, mask, n);
+}
+void multiply_add_row(float* acc, float w, const float* x, int64_t n) noexcept {
+  HWY_DYNAMIC_DISPATCH(multiply_add_row)(acc, w, x, n);
+}
 void max_row(float* y, const float* x, int64_t n) noexcept { HWY_DYNAMIC_DISPATCH(max_row)(y, x, n); }
 void add_row(float* y, const float* x, int64_t n) noexcept { HWY_DYNAMIC_DISPATCH(add_row)(y, x, n); }
-void binary_row(Binary op, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) noexcept { HWY_DYNAMIC_DISPATCH(binary_row)(op, a, a_step, b, b_step, y, n); }
+void binary_row(Binary op, const float* a, int a_step, const float* b, int b_step, float* y,
+                int64_t n) noexcept {
+  HWY_DYNAMIC_DISPATCH(binary_row)(op, a, a_step, b, b_step, y, n);
+}
 }  // namespace tenon::cpu
 #endif

@@ -7,7 +7,8 @@ namespace tenon::cpu {
 /// Softmax of one row (log: LogSoftmax). A row of -inf only gives NaN, as the standard's formula does.
 void softmax_row(const float* x, float* y, int64_t n, bool log) noexcept;
 /// y = (x - mean) / sqrt(var + epsilon) * scale + bias; bias may be NULL; mean_out, inv_std_out may be NULL.
-void layer_norm_row(const float* x, const float* scale, const float* bias, float* y, int64_t n, float epsilon, float* mean_out, float* inv_std_out) noexcept;
+void layer_norm_row(const float* x, const float* scale, const float* bias, float* y, int64_t n, float epsilon,
+                    float* mean_out, float* inv_std_out) noexcept;
 /// y = x / sqrt(mean(x^2) + epsilon) * scale.
 void rms_norm_row(const float* x, const float* scale, float* y, int64_t n, float epsilon) noexcept;
 float sum_row(const float* x, int64_t n) noexcept;
@@ -21,6 +22,7 @@ void add_row(float* y, const float* x, int64_t n) noexcept;
 
 enum class Binary : uint32_t { Add, Sub, Mul, Div, Max, Min };
 /// y = a op b; a step of 0 repeats the operand's first element, 1 walks it.
-void binary_row(Binary op, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) noexcept;
+void binary_row(Binary op, const float* a, int a_step, const float* b, int b_step, float* y,
+                int64_t n) noexcept;
 
 }  // namespace tenon::cpu

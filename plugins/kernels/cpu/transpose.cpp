@@ -1,5 +1,5 @@
-// Transpose of any element of 1, 2, 4 or 8 bytes: axes that stay together are merged; then rows are copied whole when
-// the last axis stays, else 8x8 blocks of the two innermost moved axes.
+// Transpose of any element of 1, 2, 4 or 8 bytes: axes that stay together are merged; then rows are copied
+// whole when the last axis stays, else 8x8 blocks of the two innermost moved axes.
 #include "families.hpp"
 
 namespace tenon::cpu {
@@ -8,7 +8,9 @@ using namespace sdk;
 
 namespace {
 
-struct Axis { int64_t size, in_stride; };  // of the result, outermost first; strides in elements
+struct Axis {
+  int64_t size, in_stride;
+};  // of the result, outermost first; strides in elements
 
 struct State {
   std::vector<Axis> axes;
@@ -19,7 +21,8 @@ struct State {
 };
 
 template <class T>
-void copy_blocks(const T* x, T* y, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) noexcept {
+void copy_blocks(const T* x, T* y, int64_t rows, int64_t columns, int64_t row_stride,
+                 int64_t column_stride) noexcept {
   constexpr int64_t block = 16;
   for (int64_t i = 0; i < rows; i += block)
     for (int64_t j = 0; j < columns; j += block) {
@@ -66,7 +69,8 @@ void plan(const PlanView& v, Planned& p) {
   std::vector<bool> seen(rank, false);
   auto s = std::make_unique<State>();
   for (int64_t axis : perm) {
-    if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(axis)]) fail("perm is not a permutation of the operand's axes");
+    if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(axis)])
+      fail("perm is not a permutation of the operand's axes");
     seen[static_cast<size_t>(axis)] = true;
     const Axis next{x.dims()[static_cast<size_t>(axis)], strides[static_cast<size_t>(axis)]};
     if (next.size == 1) continue;
@@ -80,14 +84,20 @@ void plan(const PlanView& v, Planned& p) {
   const size_t inner = s->rows ? 1 : std::min<size_t>(2, s->axes.size());
   for (size_t i = 0; i + inner < s->axes.size(); ++i) s->outer *= s->axes[i].size;
   if (v.output().count() == 0) s->outer = 0;
-  s->tiles = static_cast<uint32_t>(std::min<int64_t>(tiles_for(v.output().count(), 16384, v.threads()), std::max<int64_t>(1, s->outer)));
+  s->tiles = static_cast<uint32_t>(
+      std::min<int64_t>(tiles_for(v.output().count(), 16384, v.threads()), std::max<int64_t>(1, s->outer)));
   const uint32_t tiles = s->tiles;
   switch (dtype_bytes(x.dtype())) {
-    case 1: return p.set(run<uint8_t>, std::move(s), tiles);
-    case 2: return p.set(run<uint16_t>, std::move(s), tiles);
-    case 4: return p.set(run<uint32_t>, std::move(s), tiles);
-    case 8: return p.set(run<uint64_t>, std::move(s), tiles);
-    default: decline("elements of this width");
+    case 1:
+      return p.set(run<uint8_t>, std::move(s), tiles);
+    case 2:
+      return p.set(run<uint16_t>, std::move(s), tiles);
+    case 4:
+      return p.set(run<uint32_t>, std::move(s), tiles);
+    case 8:
+      return p.set(run<uint64_t>, std::move(s), tiles);
+    default:
+      decline("elements of this width");
   }
 }
 
@@ -96,7 +106,8 @@ void plan(const PlanView& v, Planned& p) {
 void provide_transpose(Plugin& p) {
   p.kernel("tenon.cpu.transpose/1", "Transpose")
       .flags(TN_KERNEL_DETERMINISTIC)
-      .input({TN_FLOAT32, TN_FLOAT64, TN_FLOAT16, TN_BFLOAT16, TN_INT8, TN_INT16, TN_INT32, TN_INT64, TN_UINT8, TN_UINT16, TN_UINT32, TN_UINT64, TN_BOOL})
+      .input({TN_FLOAT32, TN_FLOAT64, TN_FLOAT16, TN_BFLOAT16, TN_INT8, TN_INT16, TN_INT32, TN_INT64,
+              TN_UINT8, TN_UINT16, TN_UINT32, TN_UINT64, TN_BOOL})
       .plan<plan>();
 }
 

@@ -1,4 +1,5 @@
-// Element functions on vectors, compiled once for each instruction set. Included by foreach_target files only.
+// Element functions on vectors, compiled once for each instruction set. Included by foreach_target files
+// only.
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
@@ -23,14 +24,17 @@ HWY_INLINE V horner(D d, V x, const float (&c)[N]) {
   return r;
 }
 
-/// erf to 1.4e-7 absolute: below 1 an even polynomial times x, above 1 - exp(p(|x|)) with p fitted to log(erfc) on
-/// [1, 4] by Chebyshev interpolation. NaN gives NaN.
+/// erf to 1.4e-7 absolute: below 1 an even polynomial times x, above 1 - exp(p(|x|)) with p fitted to
+/// log(erfc) on [1, 4] by Chebyshev interpolation. NaN gives NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V erf(D d, V x) {
-  static constexpr float small[] = {1.1283791065216064f, -0.3761262595653534f, 0.11283597350120544f, -0.02685432881116867f,
-                                    0.005189312156289816f, -0.0008018855005502701f, 7.882497448008507e-05f};
-  static constexpr float large[] = {0.00030321296071633697f, -1.1301666498184204f, -0.6319370865821838f, -0.10997824370861053f, 0.02636471763253212f,
-                                    -0.004740222357213497f, 0.0005927695310674608f, -4.559062290354632e-05f, 1.6140616025950294e-06f};
+  static constexpr float small[] = {1.1283791065216064f,   -0.3761262595653534f,  0.11283597350120544f,
+                                    -0.02685432881116867f, 0.005189312156289816f, -0.0008018855005502701f,
+                                    7.882497448008507e-05f};
+  static constexpr float large[] = {
+      0.00030321296071633697f, -1.1301666498184204f,    -0.6319370865821838f,
+      -0.10997824370861053f,   0.02636471763253212f,    -0.004740222357213497f,
+      0.0005927695310674608f,  -4.559062290354632e-05f, 1.6140616025950294e-06f};
   const V one = hn::Set(d, 1.0f), a = hn::Abs(x);
   const V near = hn::Mul(x, horner(d, hn::Mul(x, x), small));
   const V far = hn::Sub(one, hn::Exp(d, horner(d, hn::Min(a, hn::Set(d, 4.0f)), large)));
@@ -60,7 +64,8 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
   if constexpr (A == Act::Sigmoid) return sigmoid(d, x);
   if constexpr (A == Act::Tanh) return hn::Tanh(d, x);
   if constexpr (A == Act::HardSigmoid) return clamp(d, hn::MulAdd(va, x, vb), zero, one);
-  if constexpr (A == Act::HardSwish) return hn::Mul(x, clamp(d, hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f)), zero, one));
+  if constexpr (A == Act::HardSwish)
+    return hn::Mul(x, clamp(d, hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f)), zero, one));
   if constexpr (A == Act::Swish) return hn::Mul(x, sigmoid(d, hn::Mul(x, va)));
   if constexpr (A == Act::Gelu) {
     const V half = hn::Mul(x, hn::Set(d, 0.5f));
@@ -68,10 +73,12 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
   }
   if constexpr (A == Act::GeluTanh) {
     const V half = hn::Mul(x, hn::Set(d, 0.5f));
-    const V inner = hn::Mul(hn::Set(d, 0.79788456080286536f), hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715f), x));
+    const V inner = hn::Mul(hn::Set(d, 0.79788456080286536f),
+                            hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715f), x));
     return hn::MulAdd(half, hn::Tanh(d, inner), half);
   }
-  if constexpr (A == Act::Elu) return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(va, hn::Expm1(d, hn::Min(x, zero))), x);
+  if constexpr (A == Act::Elu)
+    return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(va, hn::Expm1(d, hn::Min(x, zero))), x);
   if constexpr (A == Act::Softplus || A == Act::Mish) {  // log(1 + e^x) = max(x, 0) + log1p(e^-|x|)
     const V s = hn::Add(hn::Max(x, zero), hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x)))));
     if constexpr (A == Act::Softplus) return s;
@@ -95,13 +102,18 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
 template <class F>
 HWY_INLINE void with_activation(Act kind, F&& f) {
   switch (kind) {
-#define TENON_ACT(A) case Act::A: f.template operator()<Act::A>(); return;
-    TENON_ACT(None) TENON_ACT(Relu) TENON_ACT(LeakyRelu) TENON_ACT(Clip) TENON_ACT(Sigmoid) TENON_ACT(Tanh) TENON_ACT(HardSigmoid)
-    TENON_ACT(HardSwish) TENON_ACT(Swish) TENON_ACT(Gelu) TENON_ACT(GeluTanh) TENON_ACT(Elu) TENON_ACT(Mish) TENON_ACT(Softplus)
-    TENON_ACT(Exp) TENON_ACT(Log) TENON_ACT(Sqrt) TENON_ACT(Reciprocal) TENON_ACT(Neg) TENON_ACT(Abs) TENON_ACT(Erf)
-    TENON_ACT(Floor) TENON_ACT(Ceil) TENON_ACT(Round) TENON_ACT(Square)
+#define TENON_ACT(A)                 \
+  case Act::A:                       \
+    f.template operator()<Act::A>(); \
+    return;
+    TENON_ACT(None)
+    TENON_ACT(Relu) TENON_ACT(LeakyRelu) TENON_ACT(Clip) TENON_ACT(Sigmoid) TENON_ACT(Tanh)
+        TENON_ACT(HardSigmoid) TENON_ACT(HardSwish) TENON_ACT(Swish) TENON_ACT(Gelu) TENON_ACT(GeluTanh)
+            TENON_ACT(Elu) TENON_ACT(Mish) TENON_ACT(Softplus) TENON_ACT(Exp) TENON_ACT(Log) TENON_ACT(Sqrt)
+                TENON_ACT(Reciprocal) TENON_ACT(Neg) TENON_ACT(Abs) TENON_ACT(Erf) TENON_ACT(Floor)
+                    TENON_ACT(Ceil) TENON_ACT(Round) TENON_ACT(Square)
 #undef TENON_ACT
-    default: return;
+                        default : return;
   }
 }
 

@@ -1,4 +1,5 @@
-// Functions of one real number, by the name of their operator: the unary kernels and the activations of fused ones.
+// Functions of one real number, by the name of their operator: the unary kernels and the activations of fused
+// ones.
 #pragma once
 #include "common.hpp"
 
@@ -8,7 +9,7 @@ namespace tenon::reference {
 using RealBlock = void (*)(const double* x, double* y, int64_t count, double alpha, double beta);
 
 struct Activation {
-  RealBlock apply = nullptr; // NULL: none
+  RealBlock apply = nullptr;  // NULL: none
   double alpha = 0, beta = 0;
   void operator()(double* x, int64_t count) const noexcept {
     if (apply) apply(x, x, count, alpha, beta);
@@ -18,7 +19,7 @@ struct Activation {
 struct RealFunction {
   const char* op;
   RealBlock apply;
-  double alpha, beta; // the standard's defaults
+  double alpha, beta;  // the standard's defaults
 };
 const RealFunction* find_real_function(std::string_view op) noexcept;
 

@@ -1,8 +1,9 @@
 #include "blocked.hpp"
 
-// A wider copy for AVX2; contraction is off for the whole plugin, so both give the same bits. Sanitizers' runtimes are
-// not up when the resolver runs.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// A wider copy for AVX2; contraction is off for the whole plugin, so both give the same bits. Sanitizers'
+// runtimes are not up when the resolver runs.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define TENON_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define TENON_CLONES
@@ -12,7 +13,8 @@ namespace tenon::reference {
 
 using Vector = double __attribute__((vector_size(32)));
 
-TENON_CLONES void multiply_packed(const double* a, const double* b, double* c, int64_t m, int64_t n, int64_t k) noexcept {
+TENON_CLONES void multiply_packed(const double* a, const double* b, double* c, int64_t m, int64_t n,
+                                  int64_t k) noexcept {
   for (int64_t j = 0; j < n; j += lane_n) {
     for (int64_t i = 0; i < m; i += lane_m) {
       const double* x = a + i * k;

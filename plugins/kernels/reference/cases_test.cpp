@@ -1,7 +1,8 @@
 // Runs the cases of testdata/*.cases: one node each, operands and expected results as text. A case is
 //   case NAME / op OP / attr NAME KIND VALUES... / in TENSOR / out TENSOR
-// with TENSOR = `-` (omitted) | DTYPE [DIMS] VALUES... | seq N, then N lines `item TENSOR` | opt, then at most one item.
-// Text is percent-encoded. The expected numbers come from numpy and the ONNX reference evaluator.
+// with TENSOR = `-` (omitted) | DTYPE [DIMS] VALUES... | seq N, then N lines `item TENSOR` | opt, then at
+// most one item. Text is percent-encoded. The expected numbers come from numpy and the ONNX reference
+// evaluator.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -83,13 +84,31 @@ Attr read_attr(std::istringstream& line) {
   Attr a;
   std::string kind, word;
   line >> a.name >> kind;
-  if (kind == "int") { a.kind = TN_ATTR_INT; line >> a.i; }
-  else if (kind == "float") { a.kind = TN_ATTR_FLOAT; line >> word; a.f = std::strtod(word.c_str(), nullptr); }
-  else if (kind == "string") { a.kind = TN_ATTR_STRING; line >> word; a.s = decode(word.substr(1)); }
-  else if (kind == "ints") { a.kind = TN_ATTR_INTS; for (int64_t x; line >> x;) a.ints.push_back(x); }
-  else if (kind == "floats") { a.kind = TN_ATTR_FLOATS; while (line >> word) a.floats.push_back(std::strtod(word.c_str(), nullptr)); }
-  else if (kind == "strings") { a.kind = TN_ATTR_STRINGS; while (line >> word) a.strings.push_back(decode(word.substr(1))); }
-  else { a.kind = TN_ATTR_TENSOR; line >> word; a.tensor = read_tensor(line, word); }
+  if (kind == "int") {
+    a.kind = TN_ATTR_INT;
+    line >> a.i;
+  } else if (kind == "float") {
+    a.kind = TN_ATTR_FLOAT;
+    line >> word;
+    a.f = std::strtod(word.c_str(), nullptr);
+  } else if (kind == "string") {
+    a.kind = TN_ATTR_STRING;
+    line >> word;
+    a.s = decode(word.substr(1));
+  } else if (kind == "ints") {
+    a.kind = TN_ATTR_INTS;
+    for (int64_t x; line >> x;) a.ints.push_back(x);
+  } else if (kind == "floats") {
+    a.kind = TN_ATTR_FLOATS;
+    while (line >> word) a.floats.push_back(std::strtod(word.c_str(), nullptr));
+  } else if (kind == "strings") {
+    a.kind = TN_ATTR_STRINGS;
+    while (line >> word) a.strings.push_back(decode(word.substr(1)));
+  } else {
+    a.kind = TN_ATTR_TENSOR;
+    line >> word;
+    a.tensor = read_tensor(line, word);
+  }
   return a;
 }
 
@@ -109,10 +128,14 @@ void compare(const Value& got, const Value& want) {
   }
   if (want.tensor.dtype == TN_STRING) return;
   const uint32_t bits = TN_DTYPE_BITS(want.tensor.dtype);
-  const double tolerance = bits >= 32 ? 2e-5 : want.tensor.dtype == TN_BFLOAT16 ? 1.6e-2 : bits == 16 ? 2e-3 : 0;
+  const double tolerance = bits >= 32                         ? 2e-5
+                           : want.tensor.dtype == TN_BFLOAT16 ? 1.6e-2
+                           : bits == 16                       ? 2e-3
+                                                              : 0;
   const auto a = numbers(got.tensor), b = numbers(want.tensor);
   for (size_t i = 0; i < b.size(); ++i) {
-    const bool same = a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]) || std::fabs(a[i] - b[i]) <= tolerance * (1 + std::fabs(b[i]));
+    const bool same = a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]) ||
+                      std::fabs(a[i] - b[i]) <= tolerance * (1 + std::fabs(b[i]));
     if (!same) FAIL_CHECK("element " << i << " is " << a[i] << ", expected " << b[i]);
     if (!same) break;
   }
@@ -163,7 +186,7 @@ void run_file(const std::string& path) {
 }  // namespace
 
 TEST_CASE("reference kernels give the standard's results", "[cases]") {
-  const char* chosen = std::getenv("TENON_REFERENCE_CASES"); // one file instead of ours
+  const char* chosen = std::getenv("TENON_REFERENCE_CASES");  // one file instead of ours
   if (chosen) {
     run_file(chosen);
     return;

@@ -4,15 +4,15 @@
 
 namespace tenon::reference {
 
-constexpr int max_rank = 16;   // of a tensor
-constexpr int max_axes = 32;   // of a walk: Tile and DepthToSpace see each axis as two or three
-constexpr int64_t block = 512; // elements computed at once, on the stack
+constexpr int max_rank = 16;    // of a tensor
+constexpr int max_axes = 32;    // of a walk: Tile and DepthToSpace see each axis as two or three
+constexpr int64_t block = 512;  // elements computed at once, on the stack
 
 // What a kernel function returns when a run fails.
 enum RunError : int {
   run_ok = 0,
-  run_index_out_of_range = 1, // an index operand points outside its axis
-  run_bad_operand = 2,        // an operand read in the run has a value the standard forbids
+  run_index_out_of_range = 1,  // an index operand points outside its axis
+  run_bad_operand = 2,         // an operand read in the run has a value the standard forbids
 };
 
 /// An operand or result as planned.
@@ -37,7 +37,9 @@ inline Shape shape_of(const OperandView& o) {
   s.present = static_cast<bool>(o);
   s.dtype = o.dtype();
   if (!s.present) return s;
-  if (o.rank() > max_rank) throw Failure(TN_ERR_LIMIT, format("tensors of rank %d are not computed here; the most is %d", o.rank(), max_rank));
+  if (o.rank() > max_rank)
+    throw Failure(TN_ERR_LIMIT,
+                  format("tensors of rank %d are not computed here; the most is %d", o.rank(), max_rank));
   s.dims = o.dims().copy();
   s.count = element_count(s.dims);
   return s;
@@ -51,7 +53,8 @@ std::unique_ptr<State> make_state(const PlanView& v) {
 }
 /// Tiles by work (about a nanosecond each unit), at most `units` of them.
 template <class State>
-void finish(const PlanView& v, Planned& p, tn_kernel_fn fn, std::unique_ptr<State> s, int64_t units, int64_t work, uint64_t workspace_bytes = 0) {
+void finish(const PlanView& v, Planned& p, tn_kernel_fn fn, std::unique_ptr<State> s, int64_t units,
+            int64_t work, uint64_t workspace_bytes = 0) {
   const int64_t wanted = tiles_for(work, 16384, v.threads(), v.threads() > 1 ? 4 : 1);
   s->tiles = static_cast<uint32_t>(std::max<int64_t>(1, std::min(units, wanted)));
   const uint32_t tiles = s->tiles;
@@ -60,8 +63,8 @@ void finish(const PlanView& v, Planned& p, tn_kernel_fn fn, std::unique_ptr<Stat
 
 inline int64_t axis_of(int64_t a, int64_t rank, const char* what = "axis") {
   if (a < -rank || a >= rank)
-    fail(format("%s is %lld; for rank %lld it must lie in [%lld, %lld)", what, static_cast<long long>(a), static_cast<long long>(rank),
-                static_cast<long long>(-rank), static_cast<long long>(rank)));
+    fail(format("%s is %lld; for rank %lld it must lie in [%lld, %lld)", what, static_cast<long long>(a),
+                static_cast<long long>(rank), static_cast<long long>(-rank), static_cast<long long>(rank)));
   return a < 0 ? a + rank : a;
 }
 inline int64_t product(const Dims& d, size_t from, size_t to) noexcept {
@@ -77,8 +80,8 @@ inline int run_fail(const tn_kernel_args* a, int code, const char* text) noexcep
 }
 inline int index_fail(const tn_kernel_args* a, const char* what, int64_t index, int64_t size) noexcept {
   char text[200];
-  std::snprintf(text, sizeof text, "%s %lld is outside [%lld, %lld); correct the indices", what, static_cast<long long>(index),
-                static_cast<long long>(-size), static_cast<long long>(size));
+  std::snprintf(text, sizeof text, "%s %lld is outside [%lld, %lld); correct the indices", what,
+                static_cast<long long>(index), static_cast<long long>(-size), static_cast<long long>(size));
   return run_fail(a, run_index_out_of_range, text);
 }
 
@@ -107,7 +110,8 @@ struct Walk {
     ++rank;
   }
   int64_t inner_stride(int k) const noexcept { return rank ? strides[rank - 1][k] : 0; }
-  /// f(flat index of the first, offset of each operand, n) for runs along the last axis that cover [begin, end).
+  /// f(flat index of the first, offset of each operand, n) for runs along the last axis that cover [begin,
+  /// end).
   template <class F>
   void rows(int64_t begin, int64_t end, F&& f) const {
     if (begin >= end) return;
@@ -142,7 +146,8 @@ struct Walk {
 
 /// Stride of each axis of `to` when a dense tensor of dims `from` is broadcast to it: 0 where it repeats.
 inline void broadcast_strides(const Dims& from, const Dims& to, int64_t (&strides)[max_rank]) {
-  if (from.size() > to.size()) fail(format("cannot broadcast %s to %s", dims_text(from).c_str(), dims_text(to).c_str()));
+  if (from.size() > to.size())
+    fail(format("cannot broadcast %s to %s", dims_text(from).c_str(), dims_text(to).c_str()));
   int64_t stride = 1;
   for (size_t i = 0; i < to.size(); ++i) {
     const size_t a = to.size() - 1 - i;
@@ -151,7 +156,8 @@ inline void broadcast_strides(const Dims& from, const Dims& to, int64_t (&stride
       continue;
     }
     const int64_t d = from[from.size() - 1 - i];
-    if (d != to[a] && d != 1) fail(format("cannot broadcast %s to %s", dims_text(from).c_str(), dims_text(to).c_str()));
+    if (d != to[a] && d != 1)
+      fail(format("cannot broadcast %s to %s", dims_text(from).c_str(), dims_text(to).c_str()));
     strides[a] = d == 1 ? 0 : stride;
     stride *= d;
   }
@@ -172,11 +178,14 @@ Walk<N> broadcast_walk(const Dims& to, const Dims* const (&from)[N]) {
 /// Bytes of one element as moved about; Failure for types packed below 8 bits.
 inline int64_t element_bytes(tn_dtype dtype) {
   const int64_t b = dtype_bytes(dtype);
-  if (b == 0) throw Failure(TN_ERR_UNSUPPORTED, format("elements of type %s cannot be moved one by one here", dtype_name(dtype)));
+  if (b == 0)
+    throw Failure(TN_ERR_UNSUPPORTED,
+                  format("elements of type %s cannot be moved one by one here", dtype_name(dtype)));
   return b;
 }
 /// Gathers along a walk of one operand: to[i] = from[offset + ...], elements of `bytes` bytes.
-void strided_copy(const Walk<1>& walk, int64_t bytes, const void* from, int64_t offset, void* to, int64_t begin, int64_t end) noexcept;
+void strided_copy(const Walk<1>& walk, int64_t bytes, const void* from, int64_t offset, void* to,
+                  int64_t begin, int64_t end) noexcept;
 
 using Register = void (*)(Plugin&);
 /// A record with the flags all kernels here share; id "tenon.reference.<op in snake case><variant>/1".

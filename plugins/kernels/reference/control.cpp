@@ -9,10 +9,10 @@ struct ControlState {
   uint32_t outputs = 0;
   std::vector<bool> wanted;
   // Loop and Scan
-  std::vector<Shape> planned; // element types of the results, for loops that never run
-  std::vector<Dims> dims;     // planned dims, -1 where unknown
+  std::vector<Shape> planned;  // element types of the results, for loops that never run
+  std::vector<Dims> dims;      // planned dims, -1 where unknown
   uint32_t carried = 0, scanned = 0;
-  uint32_t branch[2] = {1, 0}; // If's region for false, for true
+  uint32_t branch[2] = {1, 0};  // If's region for false, for true
   std::vector<int64_t> in_axes, out_axes;
   std::vector<bool> in_backward, out_backward;
 };
@@ -37,7 +37,8 @@ void common(const PlanView& v, ControlState& s) {
 void run_if(Run& run, const tn_kernel_args* a) {
   const auto& s = state<ControlState>(a);
   const auto condition = run.input(0);
-  if (condition.count() != 1) fail(format("If's condition has shape %s; expected one element", dims_text(condition.dims()).c_str()));
+  if (condition.count() != 1)
+    fail(format("If's condition has shape %s; expected one element", dims_text(condition.dims()).c_str()));
   const auto results = run_region(run, s.branch[condition.int_at(0) != 0], {}, s.outputs);
   for (uint32_t i = 0; i < s.outputs; ++i) give(run, s, i, results[i]);
 }
@@ -60,9 +61,12 @@ class Stack {
       dtype_ = t.dtype();
       dims_ = t.dims().copy();
       each_ = t.count();
-      if (dtype_bytes(dtype_) == 0) throw Failure(TN_ERR_UNSUPPORTED, format("results of a body of type %s cannot be stacked", dtype_name(dtype_)));
+      if (dtype_bytes(dtype_) == 0)
+        throw Failure(TN_ERR_UNSUPPORTED,
+                      format("results of a body of type %s cannot be stacked", dtype_name(dtype_)));
     } else if (t.dtype() != dtype_ || t.dims().copy() != dims_) {
-      fail(format("a body's scan output has shape %s in one iteration and %s in another; expected one shape", dims_text(dims_).c_str(), dims_text(t.dims()).c_str()));
+      fail(format("a body's scan output has shape %s in one iteration and %s in another; expected one shape",
+                  dims_text(dims_).c_str(), dims_text(t.dims()).c_str()));
     }
     if (count_ == capacity_) grow(run);
     copy_elements(run, dtype_, t.raw().data, at(count_++), each_);
@@ -81,8 +85,9 @@ class Stack {
     whole.insert(whole.begin(), capacity_);
     void* data = nullptr;
     Any next = new_tensor(run, dtype_, whole, &data);
-    if (count_ * each_ > 0) std::memcpy(data, data_, static_cast<size_t>(count_ * each_ * dtype_bytes(dtype_)));
-    old_.push_back(std::move(held_)); // text lives with the tensor it was kept for
+    if (count_ * each_ > 0)
+      std::memcpy(data, data_, static_cast<size_t>(count_ * each_ * dtype_bytes(dtype_)));
+    old_.push_back(std::move(held_));  // text lives with the tensor it was kept for
     held_ = std::move(next);
     data_ = data;
     if (dtype_ != TN_STRING) old_.clear();
@@ -96,11 +101,12 @@ class Stack {
 };
 
 /// The stack as result i, its axis at `axis`; reversed where wanted.
-void give_stack(const Run& run, const ControlState& s, uint32_t i, const Stack& stack, int64_t axis, bool backward) {
+void give_stack(const Run& run, const ControlState& s, uint32_t i, const Stack& stack, int64_t axis,
+                bool backward) {
   if (!s.wanted[i]) return;
   Dims dims = stack.dims();
   tn_dtype dtype = stack.dtype();
-  if (stack.count() == 0) { // never ran: the plan knows the rest of the shape, or it is empty in every axis
+  if (stack.count() == 0) {  // never ran: the plan knows the rest of the shape, or it is empty in every axis
     dtype = s.planned[i].dtype;
     dims = s.dims[i];
     if (dims.empty()) dims.push_back(0);
@@ -109,7 +115,8 @@ void give_stack(const Run& run, const ControlState& s, uint32_t i, const Stack& 
     run.output(i, dtype, dims);
     return;
   }
-  const auto at = static_cast<size_t>(axis_of(axis, static_cast<int64_t>(dims.size()) + 1, "Scan's output axis"));
+  const auto at =
+      static_cast<size_t>(axis_of(axis, static_cast<int64_t>(dims.size()) + 1, "Scan's output axis"));
   const int64_t inner = product(dims, at, dims.size()), outer = product(dims, 0, at), n = stack.count();
   dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(at), n);
   auto* to = static_cast<char*>(run.output(i, dtype, dims));
@@ -118,7 +125,8 @@ void give_stack(const Run& run, const ControlState& s, uint32_t i, const Stack& 
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t k = 0; k < n; ++k) {
       const int64_t source = backward ? n - 1 - k : k;
-      copy_elements(run, dtype, from + (source * stack.each() + o * inner) * bytes, to + (o * n + k) * inner * bytes, inner);
+      copy_elements(run, dtype, from + (source * stack.each() + o * inner) * bytes,
+                    to + (o * n + k) * inner * bytes, inner);
     }
 }
 
@@ -129,11 +137,13 @@ void run_loop(Run& run, const tn_kernel_args* a) {
   const int64_t trips = bounded ? run.input(0).int_at(0) : INT64_MAX;
   bool going = !(a->input_count > 1 && run.has_input(1)) || run.input(1).int_at(0) != 0;
   std::vector<Any> carried;
-  for (uint32_t i = 0; i < s.carried; ++i) carried.push_back(Any::share(run.api, run.api->input(run.run, 2 + i)));
+  for (uint32_t i = 0; i < s.carried; ++i)
+    carried.push_back(Any::share(run.api, run.api->input(run.run, 2 + i)));
   std::vector<Stack> stacks(s.outputs - s.carried);
   for (int64_t trip = 0; trip < trips && going; ++trip) {
     void *number = nullptr, *flag = nullptr;
-    const Any iteration = new_tensor(run, TN_INT64, {}, &number), condition = new_tensor(run, TN_BOOL, {}, &flag);
+    const Any iteration = new_tensor(run, TN_INT64, {}, &number),
+              condition = new_tensor(run, TN_BOOL, {}, &flag);
     *static_cast<int64_t*>(number) = trip;
     *static_cast<bool*>(flag) = going;
     std::vector<tn_any*> inputs = {iteration.get(), condition.get()};
@@ -150,7 +160,8 @@ void plan_loop(const PlanView& v, Planned& p) {
   auto s = std::make_unique<ControlState>();
   common(v, *s);
   s->carried = v.input_count() > 2 ? v.input_count() - 2 : 0;
-  if (s->carried > s->outputs) fail(format("Loop carries %u values but has %u results", s->carried, s->outputs));
+  if (s->carried > s->outputs)
+    fail(format("Loop carries %u values but has %u results", s->carried, s->outputs));
   p.set(dynamic_kernel<run_loop>, std::move(s));
 }
 
@@ -165,7 +176,9 @@ void run_scan(Run& run, const tn_kernel_args* a) {
     const auto t = run.input(s.carried + k);
     axes.push_back(axis_of(s.in_axes[k], t.rank(), "Scan's input axis"));
     const int64_t n = t.dims()[static_cast<size_t>(axes[k])];
-    if (length >= 0 && n != length) fail(format("Scan's operands have %lld and %lld slices; expected one number", static_cast<long long>(length), static_cast<long long>(n)));
+    if (length >= 0 && n != length)
+      fail(format("Scan's operands have %lld and %lld slices; expected one number",
+                  static_cast<long long>(length), static_cast<long long>(n)));
     length = n;
   }
   std::vector<Stack> stacks(s.outputs - s.carried);
@@ -181,10 +194,13 @@ void run_scan(Run& run, const tn_kernel_args* a) {
       dims.erase(dims.begin() + axes[k]);
       void* data = nullptr;
       slices.push_back(new_tensor(run, t.dtype(), dims, &data));
-      const int64_t bytes = element_bytes(t.dtype()), inner = product(whole, at + 1, whole.size()), outer = product(whole, 0, at);
+      const int64_t bytes = element_bytes(t.dtype()), inner = product(whole, at + 1, whole.size()),
+                    outer = product(whole, 0, at);
       const int64_t index = s.in_backward[k] ? length - 1 - trip : trip;
       for (int64_t o = 0; o < outer; ++o)
-        copy_elements(run, t.dtype(), static_cast<const char*>(t.raw().data) + (o * length + index) * inner * bytes, static_cast<char*>(data) + o * inner * bytes, inner);
+        copy_elements(run, t.dtype(),
+                      static_cast<const char*>(t.raw().data) + (o * length + index) * inner * bytes,
+                      static_cast<char*>(data) + o * inner * bytes, inner);
       inputs.push_back(slices.back().get());
     }
     auto results = run_region(run, 0, inputs, s.outputs);
@@ -192,13 +208,16 @@ void run_scan(Run& run, const tn_kernel_args* a) {
     for (size_t i = 0; i < stacks.size(); ++i) stacks[i].add(run, results[s.carried + i].tensor());
   }
   for (uint32_t i = 0; i < s.carried; ++i) give(run, s, i, carried[i]);
-  for (uint32_t i = s.carried; i < s.outputs; ++i) give_stack(run, s, i, stacks[i - s.carried], s.out_axes[i - s.carried], s.out_backward[i - s.carried]);
+  for (uint32_t i = s.carried; i < s.outputs; ++i)
+    give_stack(run, s, i, stacks[i - s.carried], s.out_axes[i - s.carried], s.out_backward[i - s.carried]);
 }
 void plan_scan(const PlanView& v, Planned& p) {
   auto s = std::make_unique<ControlState>();
   common(v, *s);
   const int64_t scanned = v.attrs().get_int("num_scan_inputs", 0);
-  if (scanned < 1 || scanned > v.input_count()) fail(format("Scan's num_scan_inputs is %lld; expected 1 to %u", static_cast<long long>(scanned), v.input_count()));
+  if (scanned < 1 || scanned > v.input_count())
+    fail(format("Scan's num_scan_inputs is %lld; expected 1 to %u", static_cast<long long>(scanned),
+                v.input_count()));
   s->scanned = static_cast<uint32_t>(scanned);
   s->carried = v.input_count() - s->scanned;
   if (s->carried > s->outputs) fail("Scan has fewer results than state values");
@@ -221,7 +240,8 @@ void plan_scan(const PlanView& v, Planned& p) {
 void provide_control(Plugin& p) {
   constexpr uint32_t flags = TN_KERNEL_CONTROL_FLOW | TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT;
   // Any operand may be a tensor, a sequence or an optional.
-  constexpr uint32_t any = 1u << TN_KIND_TENSOR | 1u << TN_KIND_SEQUENCE | 1u << TN_KIND_OPTIONAL | 1u << TN_KIND_OPTIONAL_SEQUENCE | 1u << TN_KIND_NONE;
+  constexpr uint32_t any = 1u << TN_KIND_TENSOR | 1u << TN_KIND_SEQUENCE | 1u << TN_KIND_OPTIONAL |
+                           1u << TN_KIND_OPTIONAL_SEQUENCE | 1u << TN_KIND_NONE;
   reference_kernel(p, "If").flags(flags).input({}, 0, 0, -1, 0, any).plan<plan_if>();
   reference_kernel(p, "Loop").flags(flags).input({}, 0, 0, -1, 0, any).plan<plan_loop>();
   reference_kernel(p, "Scan").flags(flags).input({}, 0, 0, -1, 0, any).plan<plan_scan>();

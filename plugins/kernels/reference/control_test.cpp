@@ -32,7 +32,8 @@ TEST_CASE("If runs the branch of that name, in whatever order the regions lie", 
       c.inputs = {truth(condition)};
       c.outputs = {typed(TN_FLOAT32)};
       c.regions = swapped ? std::vector<Body>{no, yes} : std::vector<Body>{yes, no};
-      c.region_names = swapped ? std::vector<std::string>{"else_branch", "then_branch"} : std::vector<std::string>{"then_branch", "else_branch"};
+      c.region_names = swapped ? std::vector<std::string>{"else_branch", "then_branch"}
+                               : std::vector<std::string>{"then_branch", "else_branch"};
       const auto o = run(c);
       REQUIRE(o.code == 0);
       CHECK(o.outputs[0].tensor.dims == Dims{condition ? 1 : 2});
@@ -61,7 +62,10 @@ TEST_CASE("a Loop that never runs hands its carried values on and an empty stack
   c.inputs = {i64({}, {0}), absent(), f32({2}, {5, 6})};
   c.outputs = {typed(TN_FLOAT32), typed(TN_FLOAT32)};
   c.outputs[1].tensor.dims = {-1, 3};
-  c.regions = {[](const std::vector<Value>&) -> std::vector<Value> { FAIL("the body ran"); return {}; }};
+  c.regions = {[](const std::vector<Value>&) -> std::vector<Value> {
+    FAIL("the body ran");
+    return {};
+  }};
   const auto o = run(c);
   REQUIRE(o.code == 0);
   CHECK(numbers(o.outputs[0].tensor) == std::vector<double>{5, 6});
@@ -84,7 +88,9 @@ TEST_CASE("Loop refuses scan outputs whose shape changes", "[control]") {
 TEST_CASE("Scan walks an axis backwards and stacks on another", "[control]") {
   Call c;
   c.op = "Scan";
-  c.attrs = {attr("num_scan_inputs", 1), attr("scan_input_axes", std::vector<int64_t>{1}), attr("scan_input_directions", std::vector<int64_t>{1}), attr("scan_output_axes", std::vector<int64_t>{-1})};
+  c.attrs = {attr("num_scan_inputs", 1), attr("scan_input_axes", std::vector<int64_t>{1}),
+             attr("scan_input_directions", std::vector<int64_t>{1}),
+             attr("scan_output_axes", std::vector<int64_t>{-1})};
   c.inputs = {f32({2}, {0, 0}), f32({2, 3}, {1, 2, 3, 4, 5, 6})};
   c.outputs = {typed(TN_FLOAT32), typed(TN_FLOAT32)};
   c.regions = {[](const std::vector<Value>& in) {
@@ -115,11 +121,14 @@ TEST_CASE("sequences are built, changed and joined", "[control]") {
   };
   CHECK(call("SequenceConstruct", {a, b}).outputs.at(0).items.size() == 2);
   CHECK(call("SequenceEmpty", {}).outputs.at(0).items.empty());
-  CHECK(call("SequenceInsert", {sequence, b, i64({}, {-2})}).outputs.at(0).items.at(0).tensor.dims == Dims{1});
+  CHECK(call("SequenceInsert", {sequence, b, i64({}, {-2})}).outputs.at(0).items.at(0).tensor.dims ==
+        Dims{1});
   CHECK(call("SequenceErase", {sequence}).outputs.at(0).items.size() == 1);
-  CHECK(numbers(call("SequenceAt", {sequence, i64({}, {-1})}).outputs.at(0).tensor) == std::vector<double>{3});
+  CHECK(numbers(call("SequenceAt", {sequence, i64({}, {-1})}).outputs.at(0).tensor) ==
+        std::vector<double>{3});
   CHECK(numbers(call("SequenceLength", {sequence}).outputs.at(0).tensor) == std::vector<double>{2});
-  CHECK(numbers(call("ConcatFromSequence", {sequence}, {attr("axis", 0)}).outputs.at(0).tensor) == std::vector<double>{1, 2, 3});
+  CHECK(numbers(call("ConcatFromSequence", {sequence}, {attr("axis", 0)}).outputs.at(0).tensor) ==
+        std::vector<double>{1, 2, 3});
   CHECK(call("Identity", {sequence}).outputs.at(0).items.size() == 2);
   const auto split = call("SplitToSequence", {a}, {attr("keepdims", 0)});
   CHECK(split.outputs.at(0).items.at(1).tensor.dims.empty());
@@ -132,19 +141,28 @@ TEST_CASE("an index out of range fails the run and says which", "[errors]") {
   const auto o = run("Gather", {f32({3}, {1, 2, 3}), i64({2}, {0, 3})}, tensor(TN_FLOAT32, {2}, {0, 0}));
   CHECK(o.code == run_index_out_of_range);
   CHECK(o.said.find("index 3 is outside [-3, 3)") != std::string::npos);
-  CHECK(run("ScatterND", {f32({2}, {1, 2}), i64({1, 1}, {-3}), f32({1}, {0})}, tensor(TN_FLOAT32, {2}, {0, 0})).code == run_index_out_of_range);
-  CHECK(run("GatherElements", {f32({2}, {1, 2}), i64({1}, {2})}, tensor(TN_FLOAT32, {1}, {0})).code == run_index_out_of_range);
+  CHECK(
+      run("ScatterND", {f32({2}, {1, 2}), i64({1, 1}, {-3}), f32({1}, {0})}, tensor(TN_FLOAT32, {2}, {0, 0}))
+          .code == run_index_out_of_range);
+  CHECK(run("GatherElements", {f32({2}, {1, 2}), i64({1}, {2})}, tensor(TN_FLOAT32, {1}, {0})).code ==
+        run_index_out_of_range);
 }
 
 TEST_CASE("operands that contradict the plan fail the run", "[errors]") {
   // Planned for three elements, asked for one that would begin outside.
-  CHECK(run("Slice", {f32({4}, {1, 2, 3, 4}), i64({1}, {2}), i64({1}, {4})}, tensor(TN_FLOAT32, {3}, {0, 0, 0})).code == run_bad_operand);
-  CHECK(run("Pad", {f32({2}, {1, 2}), i64({2}, {1, 1})}, tensor(TN_FLOAT32, {3}, {0, 0, 0})).code == run_bad_operand);
-  CHECK(run("ReduceSum", {f32({2, 3}, {1, 2, 3, 4, 5, 6}), i64({1}, {0})}, tensor(TN_FLOAT32, {2}, {0, 0})).code == run_bad_operand);
+  CHECK(
+      run("Slice", {f32({4}, {1, 2, 3, 4}), i64({1}, {2}), i64({1}, {4})}, tensor(TN_FLOAT32, {3}, {0, 0, 0}))
+          .code == run_bad_operand);
+  CHECK(run("Pad", {f32({2}, {1, 2}), i64({2}, {1, 1})}, tensor(TN_FLOAT32, {3}, {0, 0, 0})).code ==
+        run_bad_operand);
+  CHECK(run("ReduceSum", {f32({2, 3}, {1, 2, 3, 4, 5, 6}), i64({1}, {0})}, tensor(TN_FLOAT32, {2}, {0, 0}))
+            .code == run_bad_operand);
 }
 
 TEST_CASE("impossible attributes fail the plan with both sides named", "[errors]") {
-  const auto o = run("Conv", {f32({1, 3, 4, 4}, std::vector<double>(48, 1)), f32({2, 2, 3, 3}, std::vector<double>(36, 1))}, tensor(TN_FLOAT32, {1, 2, 2, 2}, std::vector<double>(8, 0)));
+  const auto o = run(
+      "Conv", {f32({1, 3, 4, 4}, std::vector<double>(48, 1)), f32({2, 2, 3, 3}, std::vector<double>(36, 1))},
+      tensor(TN_FLOAT32, {1, 2, 2, 2}, std::vector<double>(8, 0)));
   CHECK(o.planned == TN_ERR_INVALID);
   CHECK(o.said.find("[1,3,4,4]") != std::string::npos);
   CHECK(o.said.find("[2,2,3,3]") != std::string::npos);

@@ -9,9 +9,12 @@ namespace {
 
 template <class C, class T>
 C convert_in(T x) noexcept {
-  if constexpr (std::is_same_v<C, double>) return static_cast<double>(x);
-  else if constexpr (std::is_same_v<T, bool>) return x ? 1 : 0;
-  else return static_cast<C>(x);
+  if constexpr (std::is_same_v<C, double>)
+    return static_cast<double>(x);
+  else if constexpr (std::is_same_v<T, bool>)
+    return x ? 1 : 0;
+  else
+    return static_cast<C>(x);
 }
 
 template <class C, class T>
@@ -37,21 +40,28 @@ void load_packed(const void* source, int64_t first, int64_t stride, int64_t coun
 
 template <tn_dtype D>
 void load_small(const void* source, int64_t first, int64_t stride, int64_t count, double* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = small_decode<D>(static_cast<const uint8_t*>(source)[first + i * stride]);
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = small_decode<D>(static_cast<const uint8_t*>(source)[first + i * stride]);
 }
 void load_float4(const void* source, int64_t first, int64_t stride, int64_t count, double* to) {
   for (int64_t i = 0; i < count; ++i)
-    to[i] = float4_decode(static_cast<uint8_t>(unpack<4>(static_cast<const uint8_t*>(source), first + i * stride)));
+    to[i] = float4_decode(
+        static_cast<uint8_t>(unpack<4>(static_cast<const uint8_t*>(source), first + i * stride)));
 }
 
 template <class T, class C>
 T convert_out(C x) noexcept {
-  if constexpr (std::is_same_v<T, bool>) return x != C{};
+  if constexpr (std::is_same_v<T, bool>)
+    return x != C{};
   else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
-    if constexpr (std::is_same_v<C, double>) return T(round_to_odd(x));
-    else return T(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<C, double> && std::is_integral_v<T>) return saturate_to<T>(x);
-  else return static_cast<T>(x);
+    if constexpr (std::is_same_v<C, double>)
+      return T(round_to_odd(x));
+    else
+      return T(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<C, double> && std::is_integral_v<T>)
+    return saturate_to<T>(x);
+  else
+    return static_cast<T>(x);
 }
 
 template <class C, class T>
@@ -65,8 +75,10 @@ template <class C, int Bits>
 void store_packed(const C* from, int64_t count, void* target, int64_t first) {
   for (int64_t i = 0; i < count; ++i) {
     int value;
-    if constexpr (std::is_same_v<C, double>) value = static_cast<int>(saturate_to<int64_t>(from[i]) & ((1 << Bits) - 1));
-    else value = static_cast<int>(from[i] & static_cast<C>((1 << Bits) - 1));
+    if constexpr (std::is_same_v<C, double>)
+      value = static_cast<int>(saturate_to<int64_t>(from[i]) & ((1 << Bits) - 1));
+    else
+      value = static_cast<int>(from[i] & static_cast<C>((1 << Bits) - 1));
     pack<Bits>(static_cast<uint8_t*>(target), first + i, value);
   }
 }
@@ -83,7 +95,8 @@ void store_float4(const C* from, int64_t count, void* target, int64_t first) {
 }
 
 [[noreturn]] void no_type(tn_dtype dtype) {
-  throw Failure(TN_ERR_UNSUPPORTED, format("elements of type %s cannot be computed with here", dtype_name(dtype)));
+  throw Failure(TN_ERR_UNSUPPORTED,
+                format("elements of type %s cannot be computed with here", dtype_name(dtype)));
 }
 
 }  // namespace
@@ -96,21 +109,43 @@ Load<C> loader(tn_dtype dtype) {
     if constexpr (std::is_same_v<C, double> || std::is_integral_v<T>) r = &load<C, T>;
   });
   switch (dtype) {
-    case TN_INT4: r = &load_packed<C, 4, true>; break;
-    case TN_UINT4: r = &load_packed<C, 4, false>; break;
-    case TN_INT2: r = &load_packed<C, 2, true>; break;
-    case TN_UINT2: r = &load_packed<C, 2, false>; break;
-    default: break;
+    case TN_INT4:
+      r = &load_packed<C, 4, true>;
+      break;
+    case TN_UINT4:
+      r = &load_packed<C, 4, false>;
+      break;
+    case TN_INT2:
+      r = &load_packed<C, 2, true>;
+      break;
+    case TN_UINT2:
+      r = &load_packed<C, 2, false>;
+      break;
+    default:
+      break;
   }
   if constexpr (std::is_same_v<C, double>) switch (dtype) {
-    case TN_FLOAT8_E4M3FN: r = &load_small<TN_FLOAT8_E4M3FN>; break;
-    case TN_FLOAT8_E4M3FNUZ: r = &load_small<TN_FLOAT8_E4M3FNUZ>; break;
-    case TN_FLOAT8_E5M2: r = &load_small<TN_FLOAT8_E5M2>; break;
-    case TN_FLOAT8_E5M2FNUZ: r = &load_small<TN_FLOAT8_E5M2FNUZ>; break;
-    case TN_FLOAT8_E8M0: r = &load_small<TN_FLOAT8_E8M0>; break;
-    case TN_FLOAT4_E2M1: r = &load_float4; break;
-    default: break;
-  }
+      case TN_FLOAT8_E4M3FN:
+        r = &load_small<TN_FLOAT8_E4M3FN>;
+        break;
+      case TN_FLOAT8_E4M3FNUZ:
+        r = &load_small<TN_FLOAT8_E4M3FNUZ>;
+        break;
+      case TN_FLOAT8_E5M2:
+        r = &load_small<TN_FLOAT8_E5M2>;
+        break;
+      case TN_FLOAT8_E5M2FNUZ:
+        r = &load_small<TN_FLOAT8_E5M2FNUZ>;
+        break;
+      case TN_FLOAT8_E8M0:
+        r = &load_small<TN_FLOAT8_E8M0>;
+        break;
+      case TN_FLOAT4_E2M1:
+        r = &load_float4;
+        break;
+      default:
+        break;
+    }
   if (!r) no_type(dtype);
   return r;
 }
@@ -120,15 +155,28 @@ Store<C> storer(tn_dtype dtype, bool saturate) {
   Store<C> r = nullptr;
   visit_number(dtype, [&](auto x) { r = &store<C, decltype(x)>; });
   switch (dtype) {
-    case TN_INT4: case TN_UINT4: return &store_packed<C, 4>;
-    case TN_INT2: case TN_UINT2: return &store_packed<C, 2>;
-    case TN_FLOAT8_E4M3FN: return saturate ? &store_small<TN_FLOAT8_E4M3FN, true, C> : &store_small<TN_FLOAT8_E4M3FN, false, C>;
-    case TN_FLOAT8_E4M3FNUZ: return saturate ? &store_small<TN_FLOAT8_E4M3FNUZ, true, C> : &store_small<TN_FLOAT8_E4M3FNUZ, false, C>;
-    case TN_FLOAT8_E5M2: return saturate ? &store_small<TN_FLOAT8_E5M2, true, C> : &store_small<TN_FLOAT8_E5M2, false, C>;
-    case TN_FLOAT8_E5M2FNUZ: return saturate ? &store_small<TN_FLOAT8_E5M2FNUZ, true, C> : &store_small<TN_FLOAT8_E5M2FNUZ, false, C>;
-    case TN_FLOAT8_E8M0: return saturate ? &store_small<TN_FLOAT8_E8M0, true, C> : &store_small<TN_FLOAT8_E8M0, false, C>;
-    case TN_FLOAT4_E2M1: return &store_float4<C>;
-    default: break;
+    case TN_INT4:
+    case TN_UINT4:
+      return &store_packed<C, 4>;
+    case TN_INT2:
+    case TN_UINT2:
+      return &store_packed<C, 2>;
+    case TN_FLOAT8_E4M3FN:
+      return saturate ? &store_small<TN_FLOAT8_E4M3FN, true, C> : &store_small<TN_FLOAT8_E4M3FN, false, C>;
+    case TN_FLOAT8_E4M3FNUZ:
+      return saturate ? &store_small<TN_FLOAT8_E4M3FNUZ, true, C>
+                      : &store_small<TN_FLOAT8_E4M3FNUZ, false, C>;
+    case TN_FLOAT8_E5M2:
+      return saturate ? &store_small<TN_FLOAT8_E5M2, true, C> : &store_small<TN_FLOAT8_E5M2, false, C>;
+    case TN_FLOAT8_E5M2FNUZ:
+      return saturate ? &store_small<TN_FLOAT8_E5M2FNUZ, true, C>
+                      : &store_small<TN_FLOAT8_E5M2FNUZ, false, C>;
+    case TN_FLOAT8_E8M0:
+      return saturate ? &store_small<TN_FLOAT8_E8M0, true, C> : &store_small<TN_FLOAT8_E8M0, false, C>;
+    case TN_FLOAT4_E2M1:
+      return &store_float4<C>;
+    default:
+      break;
   }
   if (!r) no_type(dtype);
   return r;

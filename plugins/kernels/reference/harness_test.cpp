@@ -32,13 +32,14 @@ struct Guarded {
   std::vector<uint8_t> memory;
   size_t bytes = 0;
   explicit Guarded(size_t n) : memory(n + 3 * guard_bytes, guard), bytes(n) {}
-  uint8_t* data() { // 64-byte aligned, guards on both sides
+  uint8_t* data() {  // 64-byte aligned, guards on both sides
     const auto at = reinterpret_cast<uintptr_t>(memory.data()) + guard_bytes;
     return reinterpret_cast<uint8_t*>((at + 63) / 64 * 64);
   }
   bool intact() {
     const uint8_t *from = memory.data(), *first = data(), *last = first + bytes, *end = from + memory.size();
-    return std::all_of(from, first, [](uint8_t b) { return b == guard; }) && std::all_of(last, static_cast<const uint8_t*>(end), [](uint8_t b) { return b == guard; });
+    return std::all_of(from, first, [](uint8_t b) { return b == guard; }) &&
+           std::all_of(last, static_cast<const uint8_t*>(end), [](uint8_t b) { return b == guard; });
   }
 };
 
@@ -75,7 +76,8 @@ tn_any* make(tn_run* run, const Value& v) {
     t.raw();
     any->memory = std::make_unique<Guarded>(t.bytes.size());
     if (!t.bytes.empty()) std::memcpy(any->memory->data(), t.bytes.data(), t.bytes.size());
-    any->tensor = {t.dtype, static_cast<int32_t>(t.dims.size()), t.dims.data(), any->memory->data(), t.bytes.size()};
+    any->tensor = {t.dtype, static_cast<int32_t>(t.dims.size()), t.dims.data(), any->memory->data(),
+                   t.bytes.size()};
     if (t.dtype == TN_STRING)
       for (size_t i = 0; i < t.texts.size(); ++i) static_cast<tn_str*>(any->tensor.data)[i] = str(t.texts[i]);
   }
@@ -90,14 +92,17 @@ Value value_of(tn_any* any) {
     v.tensor.dims.assign(t.dims, t.dims + t.rank);
     const auto* data = static_cast<const uint8_t*>(t.data);
     if (t.dtype == TN_STRING)
-      for (uint64_t i = 0; i < t.bytes / sizeof(tn_str); ++i) v.tensor.texts.push_back(text(static_cast<const tn_str*>(t.data)[i]));
-    else v.tensor.bytes.assign(data, data + t.bytes);
+      for (uint64_t i = 0; i < t.bytes / sizeof(tn_str); ++i)
+        v.tensor.texts.push_back(text(static_cast<const tn_str*>(t.data)[i]));
+    else
+      v.tensor.bytes.assign(data, data + t.bytes);
   }
   for (auto* i : any->items) v.items.push_back(value_of(i));
   return v;
 }
 
-tn_status new_tensor_any(tn_run* run, tn_dtype dtype, int32_t rank, const int64_t* dims, tn_any** any, void** data) {
+tn_status new_tensor_any(tn_run* run, tn_dtype dtype, int32_t rank, const int64_t* dims, tn_any** any,
+                         void** data) {
   Value v;
   v.tensor.dtype = dtype;
   v.tensor.dims.assign(dims, dims + rank);
@@ -110,7 +115,8 @@ tn_status new_tensor_any(tn_run* run, tn_dtype dtype, int32_t rank, const int64_
 }
 
 const tn_run_api api = {
-    sizeof(tn_run_api), 0,
+    sizeof(tn_run_api),
+    0,
     [](tn_run* run, tn_str text) { run->failure = view(text); },
     [](tn_run* run, uint32_t i, tn_tensor* out) -> tn_status {
       if (i >= run->inputs.size() || !run->inputs[i]) return TN_ERR_NOT_FOUND;
@@ -131,7 +137,8 @@ const tn_run_api api = {
       run->outputs.at(i) = any;
       return TN_OK;
     },
-    [](tn_run* run, uint32_t r, tn_any* const* inputs, uint32_t input_count, tn_any** outputs, uint32_t output_count) -> tn_status {
+    [](tn_run* run, uint32_t r, tn_any* const* inputs, uint32_t input_count, tn_any** outputs,
+       uint32_t output_count) -> tn_status {
       std::vector<Value> in;
       for (uint32_t i = 0; i < input_count; ++i) in.push_back(value_of(inputs[i]));
       const auto out = run->call->regions.at(r)(in);
@@ -177,7 +184,9 @@ const tn_run_api api = {
     [](tn_run* run) -> uint64_t { return run->seed++; }};
 
 tn_type type_of(const Value& v) {
-  if (v.kind == TN_KIND_TENSOR) return {TN_KIND_TENSOR, v.tensor.dtype, static_cast<int32_t>(v.tensor.dims.size()), 0, v.tensor.dims.data()};
+  if (v.kind == TN_KIND_TENSOR)
+    return {TN_KIND_TENSOR, v.tensor.dtype, static_cast<int32_t>(v.tensor.dims.size()), 0,
+            v.tensor.dims.data()};
   const tn_dtype dtype = v.items.empty() ? v.tensor.dtype : v.items[0].tensor.dtype;
   return {v.kind, dtype, -1, 0, nullptr};
 }
@@ -187,7 +196,9 @@ bool rules_allow(const tn_operand_rule* rules, uint32_t count, const std::vector
     if (!operands[i].present) continue;
     if (r.flags & TN_OPERAND_ABSENT) return false;
     if (!((r.kinds ? r.kinds : 1u << TN_KIND_TENSOR) >> operands[i].type.kind & 1)) return false;
-    if (r.dtype_count && std::find(r.dtypes, r.dtypes + r.dtype_count, operands[i].type.dtype) == r.dtypes + r.dtype_count) return false;
+    if (r.dtype_count &&
+        std::find(r.dtypes, r.dtypes + r.dtype_count, operands[i].type.dtype) == r.dtypes + r.dtype_count)
+      return false;
   }
   return true;
 }
@@ -231,17 +242,32 @@ Outcome run_with(Call& call, uint32_t threads) {
     a.name = intern(str(from.name));
     a.kind = from.kind;
     switch (from.kind) {
-      case TN_ATTR_INT: a.u.i = from.i; break;
-      case TN_ATTR_FLOAT: a.u.f = from.f; break;
-      case TN_ATTR_STRING: a.u.s = str(from.s); break;
-      case TN_ATTR_INTS: a.u.ints = from.ints.data(); a.count = from.ints.size(); break;
-      case TN_ATTR_FLOATS: a.u.floats = from.floats.data(); a.count = from.floats.size(); break;
+      case TN_ATTR_INT:
+        a.u.i = from.i;
+        break;
+      case TN_ATTR_FLOAT:
+        a.u.f = from.f;
+        break;
+      case TN_ATTR_STRING:
+        a.u.s = str(from.s);
+        break;
+      case TN_ATTR_INTS:
+        a.u.ints = from.ints.data();
+        a.count = from.ints.size();
+        break;
+      case TN_ATTR_FLOATS:
+        a.u.floats = from.floats.data();
+        a.count = from.floats.size();
+        break;
       case TN_ATTR_STRINGS:
         for (const auto& s : from.strings) strings[k].push_back(str(s));
         a.u.strings = strings[k].data();
         a.count = strings[k].size();
         break;
-      default: tensors[k] = from.tensor.raw(); a.u.tensor = &tensors[k]; break;
+      default:
+        tensors[k] = from.tensor.raw();
+        a.u.tensor = &tensors[k];
+        break;
     }
     attrs.push_back(a);
   }
@@ -304,7 +330,9 @@ Outcome run_with(Call& call, uint32_t threads) {
   o.planned = TN_ERR_NOT_FOUND;
   for (uint32_t k = 0; k < kernels()->count && !chosen; ++k) {
     const auto* r = kernels()->kernels[k];
-    if (sdk::view(r->op) != call.op || !rules_allow(r->input_rules, r->input_rule_count, inputs) || !rules_allow(r->output_rules, r->output_rule_count, outputs)) continue;
+    if (sdk::view(r->op) != call.op || !rules_allow(r->input_rules, r->input_rule_count, inputs) ||
+        !rules_allow(r->output_rules, r->output_rule_count, outputs))
+      continue;
     o.planned = r->plan(nullptr, &view, &planned, said.raw());
     if (o.planned == TN_OK) chosen = r;
   }
@@ -340,28 +368,34 @@ Outcome run_with(Call& call, uint32_t threads) {
   args.input_count = node.input_count;
   args.output_count = node.output_count;
   for (uint32_t k = 0; k < planned.tiles && o.code == 0; ++k) {
-    const uint32_t tile = planned.tiles - 1 - k; // the last first
+    const uint32_t tile = planned.tiles - 1 - k;  // the last first
     o.code = planned.fn(&args, tile, tile % threads);
   }
   if (!run.failure.empty()) o.said = run.failure;
   CHECK(scratch.intact());
-  for (uint32_t w = 0; w < threads; ++w) // the bytes between the workspaces
+  for (uint32_t w = 0; w < threads; ++w)  // the bytes between the workspaces
     for (uint64_t b = w * stride + planned.workspace_bytes; b < (w + 1) * stride; ++b)
-      if (scratch.data()[b] != guard) { FAIL("workspace of worker " << w << " overrun"); }
+      if (scratch.data()[b] != guard) {
+        FAIL("workspace of worker " << w << " overrun");
+      }
   for (size_t i = 0; i < call.outputs.size() && o.code == 0; ++i) {
     Value v;
     if (!call.outputs[i].present) {
       v.present = false;
     } else if (dynamic) {
-      if (run.outputs[i]) v = value_of(run.outputs[i]);
-      else v.present = false;
+      if (run.outputs[i])
+        v = value_of(run.outputs[i]);
+      else
+        v.present = false;
     } else {
       CHECK(memory[i]->intact());
       v.tensor.dtype = call.outputs[i].tensor.dtype;
       v.tensor.dims = call.outputs[i].tensor.dims;
       if (v.tensor.dtype == TN_STRING)
-        for (int64_t k = 0; k < element_count(v.tensor.dims); ++k) v.tensor.texts.push_back(text(reinterpret_cast<const tn_str*>(memory[i]->data())[k]));
-      else v.tensor.bytes.assign(memory[i]->data(), memory[i]->data() + memory[i]->bytes);
+        for (int64_t k = 0; k < element_count(v.tensor.dims); ++k)
+          v.tensor.texts.push_back(text(reinterpret_cast<const tn_str*>(memory[i]->data())[k]));
+      else
+        v.tensor.bytes.assign(memory[i]->data(), memory[i]->data() + memory[i]->bytes);
     }
     o.outputs.push_back(std::move(v));
   }

@@ -9,7 +9,7 @@ namespace {
 // result[batch][i][j] = activation(alpha * sum_k a * b + beta * c)
 struct ProductState : Base {
   int64_t m = 0, n = 0, k = 0, a_row = 0, a_column = 0, b_row = 0, b_column = 0;
-  std::vector<int64_t> a_at, b_at;   // element offset of each batch's matrix
+  std::vector<int64_t> a_at, b_at;  // element offset of each batch's matrix
   Load<double> load_a = nullptr, load_b = nullptr, load_c = nullptr;
   Store<double> store = nullptr;
   bool has_c = false;
@@ -29,11 +29,13 @@ int product_fn(const tn_kernel_args* args, uint32_t tile, uint32_t worker) {
   const auto r = tile_range(static_cast<int64_t>(s.a_at.size()) * rows * columns, s.tiles, tile);
   double* scratch = workspace<double>(args, worker);
   for (int64_t unit = r.begin; unit < r.end; ++unit) {
-    const int64_t j0 = unit % columns * tile_n, i0 = unit / columns % rows * tile_m, batch = unit / (columns * rows);
+    const int64_t j0 = unit % columns * tile_n, i0 = unit / columns % rows * tile_m,
+                  batch = unit / (columns * rows);
     const int64_t m = std::min(tile_m, s.m - i0), n = std::min(tile_n, s.n - j0);
     const int64_t a_at = s.a_at[static_cast<size_t>(batch)], b_at = s.b_at[static_cast<size_t>(batch)];
     double b_zero[tile_n] = {};
-    if (s.zero_points && s.has_in(3)) s.load_b_zero(args->inputs[3], zero_stride(s, 3) * j0, zero_stride(s, 3), n, b_zero);
+    if (s.zero_points && s.has_in(3))
+      s.load_b_zero(args->inputs[3], zero_stride(s, 3) * j0, zero_stride(s, 3), n, b_zero);
     const auto load_a = [&](int64_t i, int64_t k0, int64_t kc, double* to) {
       s.load_a(args->inputs[0], a_at + (i0 + i) * s.a_row + k0 * s.a_column, s.a_column, kc, to);
       if (s.zero_points && s.has_in(2)) {
@@ -76,14 +78,22 @@ int integer_product_fn(const tn_kernel_args* args, uint32_t tile, uint32_t) {
   const auto r = tile_range(static_cast<int64_t>(s.a_at.size()) * s.m, s.tiles, tile);
   const auto load = loader<uint64_t>(s.in[0].dtype);
   const auto store = storer<uint64_t>(s.out[0].dtype);
-  const auto read = [&](size_t i, int64_t at) { uint64_t x; load(args->inputs[i], at, 1, 1, &x); return x; };
+  const auto read = [&](size_t i, int64_t at) {
+    uint64_t x;
+    load(args->inputs[i], at, 1, 1, &x);
+    return x;
+  };
   for (int64_t row = r.begin; row < r.end; ++row) {
-    const int64_t a_at = s.a_at[static_cast<size_t>(row / s.m)] + row % s.m * s.a_row, b_at = s.b_at[static_cast<size_t>(row / s.m)];
+    const int64_t a_at = s.a_at[static_cast<size_t>(row / s.m)] + row % s.m * s.a_row,
+                  b_at = s.b_at[static_cast<size_t>(row / s.m)];
     for (int64_t j = 0; j < s.n; ++j) {
       uint64_t sum = 0;
-      for (int64_t k = 0; k < s.k; ++k) sum += read(0, a_at + k * s.a_column) * read(1, b_at + k * s.b_row + j * s.b_column);
+      for (int64_t k = 0; k < s.k; ++k)
+        sum += read(0, a_at + k * s.a_column) * read(1, b_at + k * s.b_row + j * s.b_column);
       sum *= static_cast<uint64_t>(static_cast<int64_t>(s.alpha));
-      if (s.has_c) sum += read(2, row % s.m * s.c_row + j * s.c_column) * static_cast<uint64_t>(static_cast<int64_t>(s.beta));
+      if (s.has_c)
+        sum += read(2, row % s.m * s.c_row + j * s.c_column) *
+               static_cast<uint64_t>(static_cast<int64_t>(s.beta));
       store(&sum, 1, args->outputs[0], row * s.n + j);
     }
   }
@@ -93,7 +103,9 @@ int integer_product_fn(const tn_kernel_args* args, uint32_t tile, uint32_t) {
 void finish_product(const PlanView& v, Planned& p, std::unique_ptr<ProductState> s) {
   const int64_t batches = static_cast<int64_t>(s->a_at.size());
   if (checked_mul(checked_mul(batches, s->m), s->n) != s->out[0].count)
-    fail(format("%s of %s and %s does not yield %s", std::string(v.op_name()).c_str(), dims_text(s->in[0].dims).c_str(), dims_text(s->in[1].dims).c_str(), dims_text(s->out[0].dims).c_str()));
+    fail(format("%s of %s and %s does not yield %s", std::string(v.op_name()).c_str(),
+                dims_text(s->in[0].dims).c_str(), dims_text(s->in[1].dims).c_str(),
+                dims_text(s->out[0].dims).c_str()));
   const int64_t work = s->out[0].count * std::max<int64_t>(s->k / 4, 1);
   if (is_integer(s->in[0].dtype) && !s->zero_points) {
     const int64_t units = batches * s->m;
@@ -117,7 +129,9 @@ void shapes_of_matmul(ProductState& s) {
   s.k = a.back();
   s.n = b.back();
   if (b[b.size() - 2] != s.k)
-    fail(format("MatMul of %s and %s: the inner dimensions %lld and %lld differ", dims_text(s.in[0].dims).c_str(), dims_text(s.in[1].dims).c_str(), static_cast<long long>(s.k), static_cast<long long>(b[b.size() - 2])));
+    fail(format("MatMul of %s and %s: the inner dimensions %lld and %lld differ",
+                dims_text(s.in[0].dims).c_str(), dims_text(s.in[1].dims).c_str(), static_cast<long long>(s.k),
+                static_cast<long long>(b[b.size() - 2])));
   s.a_row = s.k;
   s.a_column = 1;
   s.b_row = s.n;
@@ -127,11 +141,12 @@ void shapes_of_matmul(ProductState& s) {
   b.resize(b.size() - 2);
   Dims both(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < both.size(); ++i) {
-    const int64_t x = i + a.size() >= both.size() ? a[i + a.size() - both.size()] : 1, y = i + b.size() >= both.size() ? b[i + b.size() - both.size()] : 1;
+    const int64_t x = i + a.size() >= both.size() ? a[i + a.size() - both.size()] : 1,
+                  y = i + b.size() >= both.size() ? b[i + b.size() - both.size()] : 1;
     both[i] = x == 1 ? y : x;
   }
   const auto walk = broadcast_walk<2>(both, {&a, &b});
-  walk.rows(0, walk.count, [&](int64_t, const int64_t (&o)[2], int64_t n) {
+  walk.rows(0, walk.count, [&](int64_t, const int64_t(&o)[2], int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       s.a_at.push_back((o[0] + i * walk.inner_stride(0)) * a_matrix);
       s.b_at.push_back((o[1] + i * walk.inner_stride(1)) * b_matrix);
@@ -150,7 +165,9 @@ void plan_matmul(const PlanView& v, Planned& p) {
   if (v.op_name() == "tenon::FusedMatMul") {
     s->activation = fused_activation(v);
     s->has_c = s->has_in(2);
-    if (s->has_c && s->in[2].count != s->n && s->in[2].count != 1) fail(format("FusedMatMul's bias %s does not fit %lld columns", dims_text(s->in[2].dims).c_str(), static_cast<long long>(s->n)));
+    if (s->has_c && s->in[2].count != s->n && s->in[2].count != 1)
+      fail(format("FusedMatMul's bias %s does not fit %lld columns", dims_text(s->in[2].dims).c_str(),
+                  static_cast<long long>(s->n)));
     s->c_column = s->has_c && s->in[2].count > 1 ? 1 : 0;
   }
   finish_product(v, p, std::move(s));
@@ -161,7 +178,9 @@ void plan_matmul_integer(const PlanView& v, Planned& p) {
   shapes_of_matmul(*s);
   s->zero_points = true;
   for (size_t i = 2; i < 4; ++i)
-    if (s->has_in(i) && s->in[i].count != 1 && s->in[i].count != (i == 2 ? s->m : s->n)) throw Failure(TN_ERR_UNSUPPORTED, "MatMulInteger's zero points must be one, or one for each row of A or column of B");
+    if (s->has_in(i) && s->in[i].count != 1 && s->in[i].count != (i == 2 ? s->m : s->n))
+      throw Failure(TN_ERR_UNSUPPORTED,
+                    "MatMulInteger's zero points must be one, or one for each row of A or column of B");
   if (s->has_in(2)) s->load_a_zero = loader<double>(s->in[2].dtype);
   if (s->has_in(3)) s->load_b_zero = loader<double>(s->in[3].dtype);
   finish_product(v, p, std::move(s));
@@ -175,7 +194,9 @@ void plan_gemm(const PlanView& v, Planned& p) {
   s->m = a[ta];
   s->k = a[!ta];
   s->n = b[!tb];
-  if (b[tb] != s->k) fail(format("Gemm of %s and %s: the inner dimensions differ", dims_text(a).c_str(), dims_text(b).c_str()));
+  if (b[tb] != s->k)
+    fail(
+        format("Gemm of %s and %s: the inner dimensions differ", dims_text(a).c_str(), dims_text(b).c_str()));
   s->a_row = ta ? 1 : s->k;
   s->a_column = ta ? s->m : 1;
   s->b_row = tb ? 1 : s->n;

@@ -1,4 +1,5 @@
-// Normalisation within rows: LayerNormalization, RMSNormalization, tenon's SkipLayerNorm and MatMulAddLayerNorm.
+// Normalisation within rows: LayerNormalization, RMSNormalization, tenon's SkipLayerNorm and
+// MatMulAddLayerNorm.
 #include "blocked.hpp"
 #include "families.hpp"
 
@@ -9,8 +10,8 @@ struct RowState : Base {
   int64_t rows = 0, size = 0;
   double epsilon = 1e-5;
   bool center = true;
-  size_t scale = 1, bias = 2;             // operand numbers
-  Walk<2> affine;                         // scale and bias over the whole result
+  size_t scale = 1, bias = 2;  // operand numbers
+  Walk<2> affine;              // scale and bias over the whole result
   Load<double> load = nullptr, load_scale = nullptr, load_bias = nullptr;
   Store<double> store = nullptr, store_mean = nullptr, store_deviation = nullptr;
   // SkipLayerNorm and MatMulAddLayerNorm
@@ -19,7 +20,8 @@ struct RowState : Base {
 };
 
 /// Normalises x, `size` numbers of row `row`, in place, and writes the statistics and the result.
-void normalize_row(const RowState& s, const tn_kernel_args* a, int64_t row, double* x, size_t mean_output) noexcept {
+void normalize_row(const RowState& s, const tn_kernel_args* a, int64_t row, double* x,
+                   size_t mean_output) noexcept {
   double mean = 0, square = 0;
   if (s.center) {
     for (int64_t i = 0; i < s.size; ++i) mean += x[i];
@@ -33,15 +35,17 @@ void normalize_row(const RowState& s, const tn_kernel_args* a, int64_t row, doub
   double factor[block];
   const int64_t begin = row * s.size;
   const bool has_bias = s.load_bias != nullptr;
-  s.affine.rows(begin, begin + s.size, [&](int64_t at, const int64_t (&offset)[2], int64_t n) {
+  s.affine.rows(begin, begin + s.size, [&](int64_t at, const int64_t(&offset)[2], int64_t n) {
     for (int64_t i = 0; i < n; i += block) {
       const int64_t k = std::min(block, n - i), from = at - begin + i;
       if (s.load_scale) {
-        s.load_scale(a->inputs[s.scale], offset[0] + i * s.affine.inner_stride(0), s.affine.inner_stride(0), k, factor);
+        s.load_scale(a->inputs[s.scale], offset[0] + i * s.affine.inner_stride(0), s.affine.inner_stride(0),
+                     k, factor);
         for (int64_t q = 0; q < k; ++q) x[from + q] *= factor[q];
       }
       if (has_bias) {
-        s.load_bias(a->inputs[s.bias], offset[1] + i * s.affine.inner_stride(1), s.affine.inner_stride(1), k, factor);
+        s.load_bias(a->inputs[s.bias], offset[1] + i * s.affine.inner_stride(1), s.affine.inner_stride(1), k,
+                    factor);
         for (int64_t q = 0; q < k; ++q) x[from + q] += factor[q];
       }
     }
@@ -71,7 +75,8 @@ int row_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
 
 void affine_of(RowState& s) {
   const Dims one = {1};
-  s.affine = broadcast_walk<2>(s.out[0].dims, {s.has_in(s.scale) ? &s.in[s.scale].dims : &one, s.has_in(s.bias) ? &s.in[s.bias].dims : &one});
+  s.affine = broadcast_walk<2>(s.out[0].dims, {s.has_in(s.scale) ? &s.in[s.scale].dims : &one,
+                                               s.has_in(s.bias) ? &s.in[s.bias].dims : &one});
   if (s.has_in(s.scale)) s.load_scale = loader<double>(s.in[s.scale].dtype);
   if (s.has_in(s.bias)) s.load_bias = loader<double>(s.in[s.bias].dtype);
   s.store = storer<double>(s.out[0].dtype);
@@ -91,7 +96,9 @@ void plan_row(const PlanView& v, Planned& p) {
   if (skip) {
     s->scale = 2;
     s->bias = 3;
-    if (s->in[1].dims != x) fail(format("SkipLayerNorm's operands %s and %s must have one shape", dims_text(x).c_str(), dims_text(s->in[1].dims).c_str()));
+    if (s->in[1].dims != x)
+      fail(format("SkipLayerNorm's operands %s and %s must have one shape", dims_text(x).c_str(),
+                  dims_text(s->in[1].dims).c_str()));
     s->load_skip = loader<double>(s->in[1].dtype);
   } else if (op == "RMSNormalization") {
     s->bias = SIZE_MAX;
@@ -108,7 +115,8 @@ void plan_row(const PlanView& v, Planned& p) {
   finish(v, p, row_fn, std::move(s), units, work, bytes);
 }
 
-// MatMulAddLayerNorm(A, B [K, N], C [N], R?, G, H?) -> LayerNorm over the last axis of A B + C + R; result 1 is the sum.
+// MatMulAddLayerNorm(A, B [K, N], C [N], R?, G, H?) -> LayerNorm over the last axis of A B + C + R; result 1
+// is the sum.
 int product_row_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
   const auto& s = state<RowState>(a);
   const auto r = tile_range(s.rows, s.tiles, tile, tile_m);
@@ -119,8 +127,11 @@ int product_row_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
     const int64_t m = std::min(tile_m, r.end - i0);
     for (int64_t j0 = 0; j0 < s.size; j0 += tile_n) {
       const int64_t n = std::min(tile_n, s.size - j0);
-      const double* c = multiply<false>(m, n, s.depth, scratch,
-          [&](int64_t i, int64_t k0, int64_t kc, double* to) { s.load(a->inputs[0], (i0 + i) * s.depth + k0, 1, kc, to); },
+      const double* c = multiply<false>(
+          m, n, s.depth, scratch,
+          [&](int64_t i, int64_t k0, int64_t kc, double* to) {
+            s.load(a->inputs[0], (i0 + i) * s.depth + k0, 1, kc, to);
+          },
           [&](int64_t k, double* to) { s.load_b(a->inputs[1], k * s.size + j0, 1, n, to); });
       for (int64_t i = 0; i < m; ++i) {
         double* row = sums + i * s.size + j0;
@@ -145,22 +156,28 @@ int product_row_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
 void plan_product_row(const PlanView& v, Planned& p) {
   auto s = make_state<RowState>(v);
   const auto &x = s->in[0].dims, &b = s->in[1].dims;
-  if (x.empty() || b.size() != 2 || x.back() != b[0]) fail(format("MatMulAddLayerNorm of %s and %s: the inner dimensions differ", dims_text(x).c_str(), dims_text(b).c_str()));
+  if (x.empty() || b.size() != 2 || x.back() != b[0])
+    fail(format("MatMulAddLayerNorm of %s and %s: the inner dimensions differ", dims_text(x).c_str(),
+                dims_text(b).c_str()));
   s->depth = b[0];
   s->size = b[1];
   s->rows = product(x, 0, x.size() - 1);
   s->scale = 4;
   s->bias = 5;
   s->epsilon = v.attrs().get_float("epsilon", 1e-5);
-  if (s->rows * s->size != s->out[0].count || (s->has_in(2) && s->in[2].count != s->size) || (s->has_in(3) && s->in[3].count != s->out[0].count)) fail("MatMulAddLayerNorm's bias or residual does not fit its result");
+  if (s->rows * s->size != s->out[0].count || (s->has_in(2) && s->in[2].count != s->size) ||
+      (s->has_in(3) && s->in[3].count != s->out[0].count))
+    fail("MatMulAddLayerNorm's bias or residual does not fit its result");
   affine_of(*s);
   s->load = loader<double>(s->in[0].dtype);
   s->load_b = loader<double>(s->in[1].dtype);
   if (s->has_in(2)) s->load_c = loader<double>(s->in[2].dtype);
   if (s->has_in(3)) s->load_skip = loader<double>(s->in[3].dtype);
   if (s->size == 0) s->rows = 0;
-  const int64_t units = (s->rows + tile_m - 1) / tile_m, work = s->out[0].count * std::max<int64_t>(s->depth / 4, 1);
-  const auto bytes = multiply_bytes + static_cast<uint64_t>(checked_mul(s->size, tile_m * static_cast<int64_t>(sizeof(double))));
+  const int64_t units = (s->rows + tile_m - 1) / tile_m,
+                work = s->out[0].count * std::max<int64_t>(s->depth / 4, 1);
+  const auto bytes = multiply_bytes + static_cast<uint64_t>(checked_mul(
+                                          s->size, tile_m * static_cast<int64_t>(sizeof(double))));
   finish(v, p, product_row_fn, std::move(s), units, work, bytes);
 }
 

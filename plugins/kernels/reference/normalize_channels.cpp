@@ -7,7 +7,8 @@ namespace {
 struct ChannelState : Base {
   int64_t batch = 1, channels = 1, inner = 1, groups = 1;
   double epsilon = 1e-5, momentum = 0.9;
-  Load<double> load = nullptr, load_scale = nullptr, load_bias = nullptr, load_mean = nullptr, load_variance = nullptr;
+  Load<double> load = nullptr, load_scale = nullptr, load_bias = nullptr, load_mean = nullptr,
+               load_variance = nullptr;
   Store<double> store = nullptr, store_mean = nullptr, store_variance = nullptr;
 };
 
@@ -17,7 +18,8 @@ double one(Load<double> load, const void* data, int64_t i) noexcept {
   return x;
 }
 /// y = (x - mean) * factor + bias over one plane.
-void affine_plane(const ChannelState& s, const tn_kernel_args* a, int64_t plane, double mean, double factor, double bias) noexcept {
+void affine_plane(const ChannelState& s, const tn_kernel_args* a, int64_t plane, double mean, double factor,
+                  double bias) noexcept {
   double x[block];
   for (int64_t i = 0; i < s.inner; i += block) {
     const int64_t n = std::min(block, s.inner - i);
@@ -27,7 +29,8 @@ void affine_plane(const ChannelState& s, const tn_kernel_args* a, int64_t plane,
   }
 }
 /// Mean and population variance of `planes` planes, `step` planes apart.
-void moments(const ChannelState& s, const tn_kernel_args* a, int64_t first, int64_t planes, int64_t step, double* mean, double* variance) noexcept {
+void moments(const ChannelState& s, const tn_kernel_args* a, int64_t first, int64_t planes, int64_t step,
+             double* mean, double* variance) noexcept {
   double x[block], sum = 0, square = 0;
   const auto each = [&](auto&& f) {
     for (int64_t q = 0; q < planes; ++q)
@@ -50,7 +53,8 @@ int batch_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto r = tile_range(s.batch * s.channels, s.tiles, tile);
   for (int64_t plane = r.begin; plane < r.end; ++plane) {
     const int64_t c = plane % s.channels;
-    const double factor = one(s.load_scale, a->inputs[1], c) / std::sqrt(one(s.load_variance, a->inputs[4], c) + s.epsilon);
+    const double factor =
+        one(s.load_scale, a->inputs[1], c) / std::sqrt(one(s.load_variance, a->inputs[4], c) + s.epsilon);
     affine_plane(s, a, plane, one(s.load_mean, a->inputs[3], c), factor, one(s.load_bias, a->inputs[2], c));
   }
   return run_ok;
@@ -61,7 +65,8 @@ int batch_training_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   for (int64_t c = r.begin; c < r.end; ++c) {
     double mean, variance;
     moments(s, a, c, s.batch, s.channels, &mean, &variance);
-    const double factor = one(s.load_scale, a->inputs[1], c) / std::sqrt(variance + s.epsilon), bias = one(s.load_bias, a->inputs[2], c);
+    const double factor = one(s.load_scale, a->inputs[1], c) / std::sqrt(variance + s.epsilon),
+                 bias = one(s.load_bias, a->inputs[2], c);
     for (int64_t n = 0; n < s.batch; ++n) affine_plane(s, a, n * s.channels + c, mean, factor, bias);
     if (s.store_mean) {
       const double running = one(s.load_mean, a->inputs[3], c) * s.momentum + mean * (1 - s.momentum);
@@ -85,7 +90,8 @@ int group_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
     const double inverse = 1 / std::sqrt(variance + s.epsilon);
     for (int64_t k = 0; k < per; ++k) {
       const int64_t c = g % s.groups * per + k;
-      affine_plane(s, a, g * per + k, mean, inverse * one(s.load_scale, a->inputs[1], c), one(s.load_bias, a->inputs[2], c));
+      affine_plane(s, a, g * per + k, mean, inverse * one(s.load_scale, a->inputs[1], c),
+                   one(s.load_bias, a->inputs[2], c));
     }
   }
   return run_ok;
@@ -102,7 +108,9 @@ void plan_channels(const PlanView& v, Planned& p) {
   s->epsilon = v.attrs().get_float("epsilon", 1e-5);
   s->momentum = v.attrs().get_float("momentum", 0.9);
   for (size_t i = 1; i < s->in.size(); ++i)
-    if (s->in[i].count != s->channels) fail(format("%s's operand %zu has %lld elements; expected %lld, one a channel", op.c_str(), i, static_cast<long long>(s->in[i].count), static_cast<long long>(s->channels)));
+    if (s->in[i].count != s->channels)
+      fail(format("%s's operand %zu has %lld elements; expected %lld, one a channel", op.c_str(), i,
+                  static_cast<long long>(s->in[i].count), static_cast<long long>(s->channels)));
   s->load = loader<double>(s->in[0].dtype);
   s->load_scale = loader<double>(v.input(1).dtype());
   s->load_bias = loader<double>(v.input(2).dtype());
@@ -120,7 +128,9 @@ void plan_channels(const PlanView& v, Planned& p) {
   }
   s->groups = op == "GroupNormalization" ? v.attrs().get_int("num_groups", 0) : s->channels;
   if (s->channels == 0) s->groups = 1;
-  if (s->groups < 1 || s->channels % s->groups) fail(format("GroupNormalization's num_groups %lld must divide %lld channels", static_cast<long long>(s->groups), static_cast<long long>(s->channels)));
+  if (s->groups < 1 || s->channels % s->groups)
+    fail(format("GroupNormalization's num_groups %lld must divide %lld channels",
+                static_cast<long long>(s->groups), static_cast<long long>(s->channels)));
   const int64_t units = s->batch * s->groups;
   finish(v, p, group_fn, std::move(s), units, work);
 }
@@ -128,7 +138,8 @@ void plan_channels(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_normalize_channels(Plugin& p) {
-  for (const char* op : {"BatchNormalization", "InstanceNormalization", "GroupNormalization"}) reference_kernel(p, op).plan<plan_channels>();
+  for (const char* op : {"BatchNormalization", "InstanceNormalization", "GroupNormalization"})
+    reference_kernel(p, op).plan<plan_channels>();
 }
 
 }  // namespace tenon::reference

@@ -35,7 +35,8 @@ void plan_lp(const PlanView& v, Planned& p) {
   s->size = s->in[0].dims[axis];
   s->inner = product(s->in[0].dims, axis + 1, s->in[0].dims.size());
   s->p = v.attrs().get_int("p", 2);
-  if (s->p != 1 && s->p != 2) fail(format("LpNormalization's p is %lld; expected 1 or 2", static_cast<long long>(s->p)));
+  if (s->p != 1 && s->p != 2)
+    fail(format("LpNormalization's p is %lld; expected 1 or 2", static_cast<long long>(s->p)));
   s->load = loader<double>(s->in[0].dtype);
   s->store = storer<double>(s->out[0].dtype);
   const int64_t n = s->out[0].count, units = s->size ? n / s->size : 0;
@@ -51,10 +52,10 @@ struct MomentState : Base {
 int moment_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto& s = state<MomentState>(a);
   const auto r = tile_range(s.kept.count, s.tiles, tile);
-  s.kept.rows(r.begin, r.end, [&](int64_t, const int64_t (&offset)[1], int64_t n) {
+  s.kept.rows(r.begin, r.end, [&](int64_t, const int64_t(&offset)[1], int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       const auto each = [&](auto&& f) {
-        s.gone.rows(0, s.gone.count, [&](int64_t, const int64_t (&o)[1], int64_t m) {
+        s.gone.rows(0, s.gone.count, [&](int64_t, const int64_t(&o)[1], int64_t m) {
           for (int64_t k = 0; k < m; ++k) {
             const int64_t at = offset[0] + i * s.kept.inner_stride(0) + o[0] + k * s.gone.inner_stride(0);
             double x;
@@ -105,7 +106,8 @@ int shrink_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   for (int64_t i = r.begin; i < r.end; i += block) {
     const int64_t n = std::min(block, r.end - i);
     s.load(a->inputs[0], i, 1, n, x);
-    for (int64_t k = 0; k < n; ++k) x[k] = x[k] < -s.lambd ? x[k] + s.bias : x[k] > s.lambd ? x[k] - s.bias : 0;
+    for (int64_t k = 0; k < n; ++k)
+      x[k] = x[k] < -s.lambd ? x[k] + s.bias : x[k] > s.lambd ? x[k] - s.bias : 0;
     s.store(x, n, a->outputs[0], i);
   }
   return run_ok;
@@ -132,7 +134,9 @@ int reverse_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
     if (length < 0 || length > s.steps) return index_fail(a, "ReverseSequence: length", length, s.steps + 1);
     for (int64_t t = 0; t < s.steps; ++t) {
       const int64_t from = t < length ? length - 1 - t : t;
-      const auto place = [&](int64_t step) { return (s.time_first ? step * s.batch + b : b * s.steps + step) * s.inner_bytes; };
+      const auto place = [&](int64_t step) {
+        return (s.time_first ? step * s.batch + b : b * s.steps + step) * s.inner_bytes;
+      };
       std::memcpy(out<char>(a) + place(t), in<char>(a, 0) + place(from), static_cast<size_t>(s.inner_bytes));
     }
   }
@@ -142,7 +146,8 @@ void plan_reverse(const PlanView& v, Planned& p) {
   auto s = make_state<ReverseState>(v);
   const auto& x = s->in[0].dims;
   const int64_t time = v.attrs().get_int("time_axis", 0), batch = v.attrs().get_int("batch_axis", 1);
-  if (x.size() < 2 || time + batch != 1 || time < 0 || batch < 0) fail("ReverseSequence needs rank 2 or more, and time_axis and batch_axis 0 and 1 or 1 and 0");
+  if (x.size() < 2 || time + batch != 1 || time < 0 || batch < 0)
+    fail("ReverseSequence needs rank 2 or more, and time_axis and batch_axis 0 and 1 or 1 and 0");
   s->time_first = time == 0;
   s->steps = x[static_cast<size_t>(time)];
   s->batch = x[static_cast<size_t>(batch)];

@@ -38,8 +38,10 @@ int pad_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   int64_t strides[max_rank], stride = 1;
   for (int i = rank; i-- > 0; stride *= s.in[0].dim(i)) {
     strides[i] = stride;
-    if (s.in[0].dim(i) + begin[i] + end[i] != s.out[0].dim(i)) return run_fail(a, run_bad_operand, "Pad: pads do not yield the shape that was planned");
-    if (s.mode != PadMode::constant && s.in[0].dim(i) == 0 && s.out[0].dim(i) > 0) return run_fail(a, run_bad_operand, "Pad: an empty axis can only be padded with a constant");
+    if (s.in[0].dim(i) + begin[i] + end[i] != s.out[0].dim(i))
+      return run_fail(a, run_bad_operand, "Pad: pads do not yield the shape that was planned");
+    if (s.mode != PadMode::constant && s.in[0].dim(i) == 0 && s.out[0].dim(i) > 0)
+      return run_fail(a, run_bad_operand, "Pad: an empty axis can only be padded with a constant");
   }
   char zero[16] = {};
   const char* value = s.has_in(2) ? in<char>(a, 2) : zero;
@@ -61,7 +63,9 @@ int pad_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
     const int last = rank - 1;
     const int64_t n = rank ? std::min(r.end - at, s.out[0].dim(last) - index[last]) : 1;
     for (int64_t k = 0; k < n; ++k) {
-      const int64_t from = outside ? -1 : rank ? source_of(s.mode, index[last] + k, begin[last], s.in[0].dim(last)) : 0;
+      const int64_t from = outside ? -1
+                           : rank  ? source_of(s.mode, index[last] + k, begin[last], s.in[0].dim(last))
+                                   : 0;
       std::memcpy(y + (at + k) * s.bytes, from < 0 ? value : x + (base + from) * s.bytes, bytes);
     }
     at += n;
@@ -77,16 +81,23 @@ int pad_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
 void plan_pad(const PlanView& v, Planned& p) {
   auto s = make_state<PadState>(v);
   const auto mode = v.attrs().get_string("mode", "constant");
-  if (mode == "constant") s->mode = PadMode::constant;
-  else if (mode == "reflect") s->mode = PadMode::reflect;
-  else if (mode == "edge") s->mode = PadMode::edge;
-  else if (mode == "wrap") s->mode = PadMode::wrap;
-  else fail("Pad's mode is '" + std::string(mode) + "'; expected constant, reflect, edge or wrap");
+  if (mode == "constant")
+    s->mode = PadMode::constant;
+  else if (mode == "reflect")
+    s->mode = PadMode::reflect;
+  else if (mode == "edge")
+    s->mode = PadMode::edge;
+  else if (mode == "wrap")
+    s->mode = PadMode::wrap;
+  else
+    fail("Pad's mode is '" + std::string(mode) + "'; expected constant, reflect, edge or wrap");
   s->bytes = element_bytes(s->in[0].dtype);
   const int64_t axes = s->has_in(3) ? s->in[3].count : s->in[0].rank();
-  if (!s->has_in(1) || s->in[1].count != 2 * axes) fail(format("Pad's pads must have %lld numbers, two for each axis", static_cast<long long>(2 * axes)));
+  if (!s->has_in(1) || s->in[1].count != 2 * axes)
+    fail(format("Pad's pads must have %lld numbers, two for each axis", static_cast<long long>(2 * axes)));
   if (s->has_in(2) && s->in[2].count != 1) fail("Pad's value must be one element");
-  if (s->out[0].rank() != s->in[0].rank()) fail("Pad keeps the rank; its result was planned with another one");
+  if (s->out[0].rank() != s->in[0].rank())
+    fail("Pad keeps the rank; its result was planned with another one");
   const int64_t n = s->out[0].count;
   finish(v, p, pad_fn, std::move(s), n, n * 4);
 }

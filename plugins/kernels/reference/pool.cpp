@@ -9,7 +9,7 @@ struct PoolState : Base {
   Window w;
   int64_t planes = 0;
   bool include_pad = false, column_major = false;
-  double p = 2; // of LpPool
+  double p = 2;  // of LpPool
   Load<double> load = nullptr;
   Store<double> store = nullptr;
 };
@@ -27,7 +27,10 @@ void for_windows(const Window& w, F&& f) {
           const int64_t start = o[i] * w.stride[i] - w.pad[i];
           const int64_t skip = start < 0 ? (-start + w.dilation[i] - 1) / w.dilation[i] : 0;
           first[i] = start + skip * w.dilation[i];
-          taps[i] = first[i] < w.in[i] ? std::max<int64_t>(0, std::min(w.kernel[i] - skip, (w.in[i] - 1 - first[i]) / w.dilation[i] + 1)) : 0;
+          taps[i] = first[i] < w.in[i]
+                        ? std::max<int64_t>(
+                              0, std::min(w.kernel[i] - skip, (w.in[i] - 1 - first[i]) / w.dilation[i] + 1))
+                        : 0;
           // Taps on the operand or its padding; what ceil_mode adds beyond is neither.
           padded *= std::min(w.kernel[i], (w.in[i] + w.pad_end[i] - 1 - start) / w.dilation[i] + 1);
         }
@@ -42,13 +45,14 @@ int max_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   int64_t* indices = s.has_out(1) ? out<int64_t>(a, 1) : nullptr;
   for (int64_t plane = r.begin; plane < r.end; ++plane) {
     const int64_t base = plane * w.in_count();
-    for_windows(w, [&](int64_t point, const int64_t (&first)[3], const int64_t (&taps)[3], int64_t) {
+    for_windows(w, [&](int64_t point, const int64_t(&first)[3], const int64_t(&taps)[3], int64_t) {
       double best = -std::numeric_limits<double>::infinity(), row[64];
       int64_t where = 0;
       bool any = false;
       for (int64_t d = 0; d < taps[0]; ++d)
         for (int64_t h = 0; h < taps[1]; ++h) {
-          const int64_t id = first[0] + d * w.dilation[0], ih = first[1] + h * w.dilation[1], at = (id * w.in[1] + ih) * w.in[2] + first[2];
+          const int64_t id = first[0] + d * w.dilation[0], ih = first[1] + h * w.dilation[1],
+                        at = (id * w.in[1] + ih) * w.in[2] + first[2];
           for (int64_t t = 0; t < taps[2]; t += 64) {
             const int64_t n = std::min<int64_t>(64, taps[2] - t);
             s.load(a->inputs[0], base + at + t * w.dilation[2], w.dilation[2], n, row);
@@ -57,7 +61,8 @@ int max_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
                 any = true;
                 best = row[k];
                 const int64_t iw = first[2] + (t + k) * w.dilation[2];
-                where = s.column_major ? (iw * w.in[1] + ih) * w.in[0] + id : (id * w.in[1] + ih) * w.in[2] + iw;
+                where =
+                    s.column_major ? (iw * w.in[1] + ih) * w.in[0] + id : (id * w.in[1] + ih) * w.in[2] + iw;
               }
           }
         }
@@ -75,18 +80,20 @@ int average_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto r = tile_range(s.planes, s.tiles, tile);
   for (int64_t plane = r.begin; plane < r.end; ++plane) {
     const int64_t base = plane * w.in_count();
-    for_windows(w, [&](int64_t point, const int64_t (&first)[3], const int64_t (&taps)[3], int64_t padded) {
+    for_windows(w, [&](int64_t point, const int64_t(&first)[3], const int64_t(&taps)[3], int64_t padded) {
       double sum = 0, row[64];
       for (int64_t d = 0; d < taps[0]; ++d)
         for (int64_t h = 0; h < taps[1]; ++h) {
-          const int64_t at = ((first[0] + d * w.dilation[0]) * w.in[1] + first[1] + h * w.dilation[1]) * w.in[2] + first[2];
+          const int64_t at =
+              ((first[0] + d * w.dilation[0]) * w.in[1] + first[1] + h * w.dilation[1]) * w.in[2] + first[2];
           for (int64_t t = 0; t < taps[2]; t += 64) {
             const int64_t n = std::min<int64_t>(64, taps[2] - t);
             s.load(a->inputs[0], base + at + t * w.dilation[2], w.dilation[2], n, row);
             for (int64_t k = 0; k < n; ++k) sum += Lp ? std::pow(std::fabs(row[k]), s.p) : row[k];
           }
         }
-      const double y = Lp ? std::pow(sum, 1 / s.p) : sum / static_cast<double>(s.include_pad ? padded : taps[0] * taps[1] * taps[2]);
+      const double y = Lp ? std::pow(sum, 1 / s.p)
+                          : sum / static_cast<double>(s.include_pad ? padded : taps[0] * taps[1] * taps[2]);
       s.store(&y, 1, a->outputs[0], plane * w.out_count() + point);
     });
   }
@@ -113,7 +120,9 @@ void plan_pool(const PlanView& v, Planned& p) {
     if (y[0] != x[0] || y[1] != x[1]) fail(op + "'s result was planned with another batch or channel count");
   }
   const int64_t units = s->planes, work = s->planes * s->w.out_count() * (s->w.kernel_count() + 8) * 2;
-  const auto fn = op == "MaxPool" || op == "GlobalMaxPool" ? max_fn : op == "LpPool" || op == "GlobalLpPool" ? average_fn<true> : average_fn<false>;
+  const auto fn = op == "MaxPool" || op == "GlobalMaxPool" ? max_fn
+                  : op == "LpPool" || op == "GlobalLpPool" ? average_fn<true>
+                                                           : average_fn<false>;
   finish(v, p, fn, std::move(s), units, work);
 }
 
@@ -129,7 +138,8 @@ int lrn_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto r = tile_range(s.in[0].count / std::max<int64_t>(s.inner, 1), s.tiles, tile);
   double x[block], sum[block];
   for (int64_t plane = r.begin; plane < r.end; ++plane) {
-    const int64_t c = plane % s.channels, lo = std::max<int64_t>(0, c - s.before), hi = std::min(s.channels - 1, c + s.after);
+    const int64_t c = plane % s.channels, lo = std::max<int64_t>(0, c - s.before),
+                  hi = std::min(s.channels - 1, c + s.after);
     for (int64_t i = 0; i < s.inner; i += block) {
       const int64_t n = std::min(block, s.inner - i);
       std::fill(sum, sum + n, 0.0);
@@ -165,7 +175,9 @@ void plan_lrn(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_pool(Plugin& p) {
-  for (const char* op : {"MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}) reference_kernel(p, op).plan<plan_pool>();
+  for (const char* op :
+       {"MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"})
+    reference_kernel(p, op).plan<plan_pool>();
   reference_kernel(p, "LRN").plan<plan_lrn>();
 }
 

@@ -1,17 +1,18 @@
-// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear: one scale a tensor, an index of one axis, or a block of it.
+// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear: one scale a tensor, an index of one axis, or a
+// block of it.
 #include "families.hpp"
 
 namespace tenon::reference {
 namespace {
 
-constexpr int64_t grain = 64; // whole bytes of packed types
+constexpr int64_t grain = 64;  // whole bytes of packed types
 
 struct QuantizeState : Base {
   int64_t axis_size = 1, inner = 1, block_size = 0, blocks = 0;
   bool per_tensor = true;
   double lowest = 0, highest = 0;
-  bool clamp = false;                              // to an integer type
-  tn_dtype precision = TN_FLOAT32;                 // of the division
+  bool clamp = false;               // to an integer type
+  tn_dtype precision = TN_FLOAT32;  // of the division
   Load<double> load = nullptr, load_scale = nullptr, load_zero = nullptr;
   Store<double> store = nullptr;
 
@@ -26,10 +27,14 @@ struct QuantizeState : Base {
 /// The quotient as the standard's division in that type gives it.
 double rounded_to(tn_dtype type, double x) noexcept {
   switch (type) {
-    case TN_FLOAT32: return static_cast<float>(x);
-    case TN_FLOAT16: return static_cast<float>(Float16(round_to_odd(x)));
-    case TN_BFLOAT16: return static_cast<float>(BFloat16(round_to_odd(x)));
-    default: return x;
+    case TN_FLOAT32:
+      return static_cast<float>(x);
+    case TN_FLOAT16:
+      return static_cast<float>(Float16(round_to_odd(x)));
+    case TN_BFLOAT16:
+      return static_cast<float>(BFloat16(round_to_odd(x)));
+    default:
+      return x;
   }
 }
 
@@ -79,9 +84,13 @@ void plan_quantize(const PlanView& v, Planned& p) {
       s->blocks = (x[axis] + s->block_size - 1) / s->block_size;
       Dims wanted = x;
       wanted[axis] = s->blocks;
-      if (scale != wanted) fail(format("scales %s do not fit operand %s in blocks of %lld along axis %zu; expected %s", dims_text(scale).c_str(), dims_text(x).c_str(), static_cast<long long>(s->block_size), axis, dims_text(wanted).c_str()));
+      if (scale != wanted)
+        fail(format("scales %s do not fit operand %s in blocks of %lld along axis %zu; expected %s",
+                    dims_text(scale).c_str(), dims_text(x).c_str(), static_cast<long long>(s->block_size),
+                    axis, dims_text(wanted).c_str()));
     } else if (s->in[1].count != x[axis]) {
-      fail(format("there are %lld scales; axis %zu needs %lld", static_cast<long long>(s->in[1].count), axis, static_cast<long long>(x[axis])));
+      fail(format("there are %lld scales; axis %zu needs %lld", static_cast<long long>(s->in[1].count), axis,
+                  static_cast<long long>(x[axis])));
     }
   }
   if (s->has_in(2) && s->in[2].count != s->in[1].count) fail("zero points and scales must have one shape");
@@ -91,13 +100,23 @@ void plan_quantize(const PlanView& v, Planned& p) {
   const tn_dtype to = s->out[0].dtype;
   s->store = storer<double>(to, v.attrs().get_int("saturate", 1) != 0);
   s->precision = s->in[1].dtype;
-  switch (v.attrs().get_int("precision", 0)) { // numbers of ONNX's TensorProto.DataType
-    case 0: break;
-    case 1: s->precision = TN_FLOAT32; break;
-    case 10: s->precision = TN_FLOAT16; break;
-    case 11: s->precision = TN_FLOAT64; break;
-    case 16: s->precision = TN_BFLOAT16; break;
-    default: fail("QuantizeLinear's precision must be a float type");
+  switch (v.attrs().get_int("precision", 0)) {  // numbers of ONNX's TensorProto.DataType
+    case 0:
+      break;
+    case 1:
+      s->precision = TN_FLOAT32;
+      break;
+    case 10:
+      s->precision = TN_FLOAT16;
+      break;
+    case 11:
+      s->precision = TN_FLOAT64;
+      break;
+    case 16:
+      s->precision = TN_BFLOAT16;
+      break;
+    default:
+      fail("QuantizeLinear's precision must be a float type");
   }
   if (is_integer(to)) {
     const int bits = static_cast<int>(TN_DTYPE_BITS(to));
@@ -106,10 +125,12 @@ void plan_quantize(const PlanView& v, Planned& p) {
     s->highest = std::ldexp(1.0, is_signed_integer(to) ? bits - 1 : bits) - 1;
   }
   const int64_t n = s->out[0].count;
-  finish(v, p, quantize ? quantize_fn<true> : quantize_fn<false>, std::move(s), (n + grain - 1) / grain, n * 4);
+  finish(v, p, quantize ? quantize_fn<true> : quantize_fn<false>, std::move(s), (n + grain - 1) / grain,
+         n * 4);
 }
 
-// DynamicQuantizeLinear: scale and zero point from the range of x, which always holds 0. float32 throughout, as defined.
+// DynamicQuantizeLinear: scale and zero point from the range of x, which always holds 0. float32 throughout,
+// as defined.
 int dynamic_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const auto& s = state<Base>(a);
   const float* x = in<float>(a, 0);
@@ -121,7 +142,8 @@ int dynamic_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
   const auto byte = [](float v) { return v != v ? 0.0f : std::min(std::max(v, 0.0f), 255.0f); };
   const float zero = std::nearbyint(byte(-low / scale));
-  for (int64_t i = 0; s.has_out(0) && i < s.in[0].count; ++i) out<uint8_t>(a)[i] = static_cast<uint8_t>(byte(std::nearbyint(x[i] / scale) + zero));
+  for (int64_t i = 0; s.has_out(0) && i < s.in[0].count; ++i)
+    out<uint8_t>(a)[i] = static_cast<uint8_t>(byte(std::nearbyint(x[i] / scale) + zero));
   if (s.has_out(1)) *out<float>(a, 1) = scale;
   if (s.has_out(2)) *out<uint8_t>(a, 2) = static_cast<uint8_t>(zero);
   return run_ok;

@@ -1,5 +1,6 @@
-// RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, and Dropout where it is more than a view. With a
-// `seed` attribute the numbers are the same in every run; without one the run gives a fresh seed.
+// RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, and Dropout where it is more than a
+// view. With a `seed` attribute the numbers are the same in every run; without one the run gives a fresh
+// seed.
 #include "random.hpp"
 
 #include "families.hpp"
@@ -10,7 +11,7 @@ namespace {
 struct RandomState {
   bool seeded = false, normal = false;
   uint64_t seed = 0;
-  double a = 0, b = 1; // mean and deviation, or low and high
+  double a = 0, b = 1;  // mean and deviation, or low and high
   tn_dtype dtype = TN_FLOAT32;
   bool like = false;
   Dims shape;
@@ -19,7 +20,8 @@ uint64_t seed_of(const PlanView& v, bool* seeded) {
   *seeded = v.attrs().has("seed");
   uint64_t bits = 0;
   if (const auto* attribute = v.attrs().find("seed")) {
-    const double value = attribute->kind == TN_ATTR_INT ? static_cast<double>(attribute->u.i) : v.attrs().get_float("seed", 0);
+    const double value =
+        attribute->kind == TN_ATTR_INT ? static_cast<double>(attribute->u.i) : v.attrs().get_float("seed", 0);
     std::memcpy(&bits, &value, sizeof bits);
   }
   return bits;
@@ -117,7 +119,8 @@ void plan_dropout(const PlanView& v, Planned& p) {
 
 void provide_random(Plugin& p) {
   constexpr uint32_t dynamic = TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT;
-  for (const char* op : {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}) reference_kernel(p, op).flags(dynamic).plan<plan_random>();
+  for (const char* op : {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"})
+    reference_kernel(p, op).flags(dynamic).plan<plan_random>();
   reference_kernel(p, "Bernoulli").flags(dynamic).plan<plan_bernoulli>();
   reference_kernel(p, "Dropout", "_run").flags(dynamic).plan<plan_dropout>();
 }

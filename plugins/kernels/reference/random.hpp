@@ -1,4 +1,5 @@
-// A small counter-based generator: element i of stream `seed` is a fixed function of both, so tiles need no order.
+// A small counter-based generator: element i of stream `seed` is a fixed function of both, so tiles need no
+// order.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Writing by index: ScatterElements, ScatterND. The updates are applied one after another in their order, so that
-// repeated indices give one result: the last, or the whole reduction.
+// Writing by index: ScatterElements, ScatterND. The updates are applied one after another in their order, so
+// that repeated indices give one result: the last, or the whole reduction.
 #include "families.hpp"
 
 namespace tenon::reference {
@@ -26,17 +26,29 @@ template <class C>
 C combined(Combine how, C a, C b) noexcept {
   constexpr bool real = std::is_same_v<C, double>;
   switch (how) {
-    case Combine::add: if constexpr (real) return a + b; else return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    case Combine::mul: if constexpr (real) return a * b; else return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    case Combine::max: return a >= b || a != a ? a : b;
-    case Combine::min: return a <= b || a != a ? a : b;
-    default: return b;
+    case Combine::add:
+      if constexpr (real)
+        return a + b;
+      else
+        return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    case Combine::mul:
+      if constexpr (real)
+        return a * b;
+      else
+        return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    case Combine::max:
+      return a >= b || a != a ? a : b;
+    case Combine::min:
+      return a <= b || a != a ? a : b;
+    default:
+      return b;
   }
 }
 /// count elements from `update` into the result at `at`.
 void apply(const ScatterState& s, const tn_kernel_args* a, int64_t update, int64_t at, int64_t count) {
   if (s.combine == Combine::replace) {
-    std::memcpy(out<char>(a) + at * s.bytes, in<char>(a, 2) + update * s.bytes, static_cast<size_t>(count * s.bytes));
+    std::memcpy(out<char>(a) + at * s.bytes, in<char>(a, 2) + update * s.bytes,
+                static_cast<size_t>(count * s.bytes));
     return;
   }
   visit_domain(s.out[0].dtype, [&](auto c) {
@@ -53,7 +65,8 @@ void apply(const ScatterState& s, const tn_kernel_args* a, int64_t update, int64
   });
 }
 void copy_data(const ScatterState& s, const tn_kernel_args* a) {
-  if (s.out[0].count && a->outputs[0] != a->inputs[0]) std::memcpy(a->outputs[0], a->inputs[0], static_cast<size_t>(s.out[0].count * s.bytes));
+  if (s.out[0].count && a->outputs[0] != a->inputs[0])
+    std::memcpy(a->outputs[0], a->inputs[0], static_cast<size_t>(s.out[0].count * s.bytes));
 }
 
 int scatter_elements_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
@@ -62,15 +75,17 @@ int scatter_elements_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const Shape &x = s.in[0], &i = s.in[1];
   int64_t strides[max_rank], stride = 1;
   for (int k = x.rank(); k-- > 0; stride *= x.dim(k)) strides[k] = stride;
-  Walk<1> walk; // of the data, the axis itself left out
+  Walk<1> walk;  // of the data, the axis itself left out
   for (int k = 0; k < i.rank(); ++k) walk.axis(i.dim(k), {k == static_cast<int>(s.axis) ? 0 : strides[k]});
   const int64_t size = x.dims[s.axis];
   int code = run_ok;
-  walk.rows(0, i.count, [&](int64_t at, const int64_t (&offset)[1], int64_t n) {
+  walk.rows(0, i.count, [&](int64_t at, const int64_t(&offset)[1], int64_t n) {
     for (int64_t k = 0; k < n && code == run_ok; ++k) {
       const int64_t raw = integer_at(a->inputs[1], i.dtype, at + k), index = raw < 0 ? raw + size : raw;
-      if (index < 0 || index >= size) code = index_fail(a, "ScatterElements: index", raw, size);
-      else apply(s, a, at + k, offset[0] + k * walk.inner_stride(0) + index * strides[s.axis], 1);
+      if (index < 0 || index >= size)
+        code = index_fail(a, "ScatterElements: index", raw, size);
+      else
+        apply(s, a, at + k, offset[0] + k * walk.inner_stride(0) + index * strides[s.axis], 1);
     }
   });
   return code;
@@ -78,10 +93,13 @@ int scatter_elements_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
 void plan_scatter_elements(const PlanView& v, Planned& p) {
   auto s = make_state<ScatterState>(v);
   const Shape &x = s->in[0], &i = s->in[1];
-  if (x.rank() == 0 || i.rank() != x.rank() || s->in.at(2).dims != i.dims || s->out[0].dims != x.dims) fail("ScatterElements needs data, indices and updates of one rank, and updates of the indices' shape");
+  if (x.rank() == 0 || i.rank() != x.rank() || s->in.at(2).dims != i.dims || s->out[0].dims != x.dims)
+    fail("ScatterElements needs data, indices and updates of one rank, and updates of the indices' shape");
   s->axis = static_cast<size_t>(axis_of(v.attrs().get_int("axis", 0), x.rank()));
   for (size_t k = 0; k < x.dims.size(); ++k)
-    if (k != s->axis && i.dims[k] > x.dims[k]) fail(format("ScatterElements' indices %s reach outside data %s", dims_text(i.dims).c_str(), dims_text(x.dims).c_str()));
+    if (k != s->axis && i.dims[k] > x.dims[k])
+      fail(format("ScatterElements' indices %s reach outside data %s", dims_text(i.dims).c_str(),
+                  dims_text(x.dims).c_str()));
   s->combine = combine_of(v);
   s->bytes = element_bytes(x.dtype);
   finish(v, p, scatter_elements_fn, std::move(s), 1, 1);
@@ -94,7 +112,9 @@ int scatter_nd_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   for (int64_t t = 0; t < tuples; ++t) {
     int64_t offset = 0;
     for (int64_t k = 0; k < s.width; ++k) {
-      const int64_t size = s.in[0].dim(static_cast<int>(k)), raw = integer_at(a->inputs[1], s.in[1].dtype, t * s.width + k), index = raw < 0 ? raw + size : raw;
+      const int64_t size = s.in[0].dim(static_cast<int>(k)),
+                    raw = integer_at(a->inputs[1], s.in[1].dtype, t * s.width + k),
+                    index = raw < 0 ? raw + size : raw;
       if (index < 0 || index >= size) return index_fail(a, "ScatterND: index", raw, size);
       offset = offset * size + index;
     }
@@ -105,10 +125,13 @@ int scatter_nd_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
 void plan_scatter_nd(const PlanView& v, Planned& p) {
   auto s = make_state<ScatterState>(v);
   const Shape &x = s->in[0], &i = s->in[1];
-  if (x.rank() < 1 || i.rank() < 1 || i.dim(-1) > x.rank() || s->out[0].dims != x.dims) fail(format("ScatterND's indices %s do not fit data %s", dims_text(i.dims).c_str(), dims_text(x.dims).c_str()));
+  if (x.rank() < 1 || i.rank() < 1 || i.dim(-1) > x.rank() || s->out[0].dims != x.dims)
+    fail(format("ScatterND's indices %s do not fit data %s", dims_text(i.dims).c_str(),
+                dims_text(x.dims).c_str()));
   s->width = i.dim(-1);
   s->slice = product(x.dims, static_cast<size_t>(s->width), x.dims.size());
-  if (s->in.at(2).count != checked_mul(product(i.dims, 0, i.dims.size() - 1), s->slice)) fail("ScatterND's updates do not fit its indices");
+  if (s->in.at(2).count != checked_mul(product(i.dims, 0, i.dims.size() - 1), s->slice))
+    fail("ScatterND's updates do not fit its indices");
   s->combine = combine_of(v);
   s->bytes = element_bytes(x.dtype);
   finish(v, p, scatter_nd_fn, std::move(s), 1, 1);

@@ -1,5 +1,5 @@
-// Along one axis: ArgMax, ArgMin, TopK, CumSum, CumProd, Hardmax. NaN is the largest number of all; ties go to the lower
-// index unless select_last_index says otherwise.
+// Along one axis: ArgMax, ArgMin, TopK, CumSum, CumProd, Hardmax. NaN is the largest number of all; ties go
+// to the lower index unless select_last_index says otherwise.
 #include "families.hpp"
 
 namespace tenon::reference {
@@ -7,7 +7,8 @@ namespace {
 
 struct AxisState : Base {
   int64_t size = 0, inner = 1;
-  bool largest = true, last = false, sorted = true, exclusive = false, reverse = false, multiply = false, one_hot = false;
+  bool largest = true, last = false, sorted = true, exclusive = false, reverse = false, multiply = false,
+       one_hot = false;
   int64_t k = 0;
 };
 void axis_from(AxisState& s, int64_t axis) noexcept {
@@ -19,15 +20,25 @@ void axis_from(AxisState& s, int64_t axis) noexcept {
   s.size = x[static_cast<size_t>(axis)];
   s.inner = product(x, static_cast<size_t>(axis) + 1, x.size());
 }
-template <class C> bool is_nan(C x) noexcept { return x != x; }
+template <class C>
+bool is_nan(C x) noexcept {
+  return x != x;
+}
 /// a comes before b when looking for the largest.
-template <class C> bool greater(C a, C b) noexcept { return is_nan(a) ? !is_nan(b) : a > b; }
-template <class C> bool before(bool largest, C a, C b) noexcept { return largest ? greater(a, b) : !is_nan(a) && (is_nan(b) || a < b); }
+template <class C>
+bool greater(C a, C b) noexcept {
+  return is_nan(a) ? !is_nan(b) : a > b;
+}
+template <class C>
+bool before(bool largest, C a, C b) noexcept {
+  return largest ? greater(a, b) : !is_nan(a) && (is_nan(b) || a < b);
+}
 
 template <class C>
 int arg_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto& s = state<AxisState>(a);
-  const auto r = tile_range(s.one_hot ? (s.size ? s.in[0].count / s.size : 0) : s.out[0].count, s.tiles, tile);
+  const auto r =
+      tile_range(s.one_hot ? (s.size ? s.in[0].count / s.size : 0) : s.out[0].count, s.tiles, tile);
   const auto load = loader<C>(s.in[0].dtype);
   C x[block];
   for (int64_t row = r.begin; row < r.end; ++row) {
@@ -39,7 +50,8 @@ int arg_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
       load(a->inputs[0], at + i * s.inner, s.inner, n, x);
       for (int64_t k = 0; k < n; ++k) {
         // As numpy: NaN is what both look for.
-        const bool nan_first = is_nan(x[k]) && !is_nan(best), better = nan_first || (!is_nan(best) && (s.largest ? x[k] > best : x[k] < best));
+        const bool nan_first = is_nan(x[k]) && !is_nan(best),
+                   better = nan_first || (!is_nan(best) && (s.largest ? x[k] > best : x[k] < best));
         const bool equal = x[k] == best || (is_nan(x[k]) && is_nan(best));
         if (i + k == 0 || better || (s.last && equal)) {
           best = x[k];
@@ -63,11 +75,13 @@ void plan_arg(const PlanView& v, Planned& p) {
   auto s = make_state<AxisState>(v);
   const auto op = v.op_name();
   s->one_hot = op == "Hardmax";
-  axis_from(*s, s->in[0].rank() ? axis_of(v.attrs().get_int("axis", s->one_hot ? -1 : 0), s->in[0].rank()) : 0);
+  axis_from(*s,
+            s->in[0].rank() ? axis_of(v.attrs().get_int("axis", s->one_hot ? -1 : 0), s->in[0].rank()) : 0);
   s->largest = op != "ArgMin";
   s->last = v.attrs().get_int("select_last_index", 0) != 0;
   if (s->size == 0 && s->out[0].count) fail(std::string(op) + " over an empty axis has no answer");
-  const int64_t units = s->one_hot ? (s->size ? s->out[0].count / s->size : 0) : s->out[0].count, work = s->in[0].count * 4;
+  const int64_t units = s->one_hot ? (s->size ? s->out[0].count / s->size : 0) : s->out[0].count,
+                work = s->in[0].count * 4;
   visit_domain(s->in[0].dtype, [&](auto c) { finish(v, p, arg_fn<decltype(c)>, std::move(s), units, work); });
 }
 
@@ -104,11 +118,14 @@ void plan_top_k(const PlanView& v, Planned& p) {
   axis_from(*s, axis);
   const Shape& y = s->has_out(0) ? s->out[0] : s->out.at(1);
   s->k = y.dim(static_cast<int>(axis));
-  if (s->k > s->size) fail(format("TopK's k is %lld, but axis %lld has %lld elements", static_cast<long long>(s->k), static_cast<long long>(axis), static_cast<long long>(s->size)));
+  if (s->k > s->size)
+    fail(format("TopK's k is %lld, but axis %lld has %lld elements", static_cast<long long>(s->k),
+                static_cast<long long>(axis), static_cast<long long>(s->size)));
   s->largest = v.attrs().get_int("largest", 1) != 0;
   const int64_t units = s->size ? s->in[0].count / s->size : 0, work = s->in[0].count * 16;
   const auto bytes = static_cast<uint64_t>(checked_mul(s->size, 16));
-  visit_domain(s->in[0].dtype, [&](auto c) { finish(v, p, top_k_fn<decltype(c)>, std::move(s), units, work, bytes); });
+  visit_domain(s->in[0].dtype,
+               [&](auto c) { finish(v, p, top_k_fn<decltype(c)>, std::move(s), units, work, bytes); });
 }
 
 // CumSum, CumProd: the axis is an operand.
@@ -126,8 +143,11 @@ int cumulate_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const auto load = loader<C>(s.in[0].dtype);
   const auto store = storer<C>(s.out[0].dtype);
   const auto combine = [&](C x, C y) {
-    if constexpr (std::is_same_v<C, double>) return s.multiply ? x * y : x + y;
-    else return static_cast<C>(s.multiply ? static_cast<uint64_t>(x) * static_cast<uint64_t>(y) : static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
+    if constexpr (std::is_same_v<C, double>)
+      return s.multiply ? x * y : x + y;
+    else
+      return static_cast<C>(s.multiply ? static_cast<uint64_t>(x) * static_cast<uint64_t>(y)
+                                       : static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
   };
   for (int64_t row = 0, rows = size ? s.in[0].count / size : 0; row < rows; ++row) {
     const int64_t at = row / inner * size * inner + row % inner;

@@ -40,7 +40,8 @@ void non_zero(Run& run, const tn_kernel_args*) {
   for (size_t i = 0; i < set.size(); ++i) {
     if (!set[i]) continue;
     auto rest = static_cast<int64_t>(i);
-    for (int32_t a = rank; a-- > 0; rest /= x.dims()[static_cast<size_t>(a)]) y[a * n + column] = rest % x.dims()[static_cast<size_t>(a)];
+    for (int32_t a = rank; a-- > 0; rest /= x.dims()[static_cast<size_t>(a)])
+      y[a * n + column] = rest % x.dims()[static_cast<size_t>(a)];
     ++column;
   }
 }
@@ -53,12 +54,15 @@ void compress(Run& run, const tn_kernel_args* a) {
   std::vector<int64_t> kept;
   for (int64_t i = 0; i < std::min(condition.count(), dims[axis]); ++i)
     if (condition.int_at(i)) kept.push_back(i);
-  const int64_t outer = product(dims, 0, axis), size = dims[axis], inner = product(dims, axis + 1, dims.size()) * element_bytes(x.dtype());
+  const int64_t outer = product(dims, 0, axis), size = dims[axis],
+                inner = product(dims, axis + 1, dims.size()) * element_bytes(x.dtype());
   const auto n = static_cast<int64_t>(kept.size());
   dims[axis] = n;
   auto* y = static_cast<char*>(run.output(0, x.dtype(), dims));
   for (int64_t o = 0; o < outer; ++o)
-    for (int64_t k = 0; k < n; ++k) std::memcpy(y + (o * n + k) * inner, x.data<char>() + (o * size + kept[static_cast<size_t>(k)]) * inner, static_cast<size_t>(inner));
+    for (int64_t k = 0; k < n; ++k)
+      std::memcpy(y + (o * n + k) * inner, x.data<char>() + (o * size + kept[static_cast<size_t>(k)]) * inner,
+                  static_cast<size_t>(inner));
 }
 
 /// Items to compare: slices along an axis, or single elements.
@@ -67,7 +71,9 @@ struct Items {
   int64_t count = 0, each = 1, outer = 1, inner = 1;
   std::vector<double> numbers;
   std::vector<int64_t> integers;
-  int64_t place(int64_t item, int64_t k) const noexcept { return (k / inner * count + item) * inner + k % inner; }
+  int64_t place(int64_t item, int64_t k) const noexcept {
+    return (k / inner * count + item) * inner + k % inner;
+  }
   int compare_at(int64_t p, int64_t q) const noexcept {
     if (x.dtype() == TN_STRING) return view(x.data<tn_str>()[p]).compare(view(x.data<tn_str>()[q]));
     if (!integers.empty()) {
@@ -76,7 +82,7 @@ struct Items {
       return a < b ? -1 : a > b;
     }
     const double a = numbers[static_cast<size_t>(p)], b = numbers[static_cast<size_t>(q)];
-    if (a != a || b != b) return (a != a) - (b != b); // NaN last, and one
+    if (a != a || b != b) return (a != a) - (b != b);  // NaN last, and one
     return a < b ? -1 : a > b;
   }
   int compare(int64_t i, int64_t j) const noexcept {
@@ -107,7 +113,7 @@ void unique(Run& run, const tn_kernel_args* a) {
   std::vector<int64_t> order(static_cast<size_t>(items.count));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return items.compare(i, j) < 0; });
-  std::vector<int64_t> first, counts, group(order.size()); // equal items, by value
+  std::vector<int64_t> first, counts, group(order.size());  // equal items, by value
   for (size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || items.compare(order[i - 1], order[i]) != 0) {
       first.push_back(order[i]);
@@ -116,9 +122,12 @@ void unique(Run& run, const tn_kernel_args* a) {
     ++counts.back();
     group[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
   }
-  std::vector<int64_t> rank(first.size()), by(first.size()); // the group in place i of the result
+  std::vector<int64_t> rank(first.size()), by(first.size());  // the group in place i of the result
   for (size_t i = 0; i < by.size(); ++i) by[i] = static_cast<int64_t>(i);
-  if (!s.sorted) std::sort(by.begin(), by.end(), [&](int64_t i, int64_t j) { return first[static_cast<size_t>(i)] < first[static_cast<size_t>(j)]; });
+  if (!s.sorted)
+    std::sort(by.begin(), by.end(), [&](int64_t i, int64_t j) {
+      return first[static_cast<size_t>(i)] < first[static_cast<size_t>(j)];
+    });
   for (size_t i = 0; i < by.size(); ++i) rank[static_cast<size_t>(by[i])] = static_cast<int64_t>(i);
 
   const auto n = static_cast<int64_t>(first.size());
@@ -127,7 +136,10 @@ void unique(Run& run, const tn_kernel_args* a) {
   auto* y = static_cast<char*>(run.output(0, x.dtype(), dims));
   for (int64_t i = 0; i < n; ++i)
     for (int64_t k = 0; k < items.each; ++k)
-      std::memcpy(y + ((k / items.inner * n + i) * items.inner + k % items.inner) * bytes, x.data<char>() + items.place(first[static_cast<size_t>(by[static_cast<size_t>(i)])], k) * bytes, static_cast<size_t>(bytes));
+      std::memcpy(
+          y + ((k / items.inner * n + i) * items.inner + k % items.inner) * bytes,
+          x.data<char>() + items.place(first[static_cast<size_t>(by[static_cast<size_t>(i)])], k) * bytes,
+          static_cast<size_t>(bytes));
   const auto list = [&](uint32_t output, int64_t size, auto&& f) {
     if (output >= a->output_count) return;
     auto* to = static_cast<int64_t*>(run.output(output, TN_INT64, Dims{size}));
@@ -138,9 +150,12 @@ void unique(Run& run, const tn_kernel_args* a) {
   list(3, n, [&](size_t i) { return counts[static_cast<size_t>(by[i])]; });
 }
 
-struct Box { double y1, x1, y2, x2; };
+struct Box {
+  double y1, x1, y2, x2;
+};
 double overlap(const Box& a, const Box& b) noexcept {
-  const double h = std::min(a.y2, b.y2) - std::max(a.y1, b.y1), w = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  const double h = std::min(a.y2, b.y2) - std::max(a.y1, b.y1),
+               w = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
   if (h <= 0 || w <= 0) return 0;
   const double both = h * w, all = (a.y2 - a.y1) * (a.x2 - a.x1) + (b.y2 - b.y1) * (b.x2 - b.x1) - both;
   return all > 0 ? both / all : 0;
@@ -148,8 +163,10 @@ double overlap(const Box& a, const Box& b) noexcept {
 void non_max_suppression(Run& run, const tn_kernel_args* a) {
   const auto& s = state<SelectState>(a);
   const auto boxes = run.input(0), scores = run.input(1);
-  if (boxes.rank() != 3 || scores.rank() != 3 || boxes.dims()[2] != 4 || boxes.dims()[0] != scores.dims()[0] || boxes.dims()[1] != scores.dims()[2])
-    fail(format("NonMaxSuppression's boxes %s and scores %s do not fit; expected [B, N, 4] and [B, C, N]", dims_text(boxes.dims()).c_str(), dims_text(scores.dims()).c_str()));
+  if (boxes.rank() != 3 || scores.rank() != 3 || boxes.dims()[2] != 4 ||
+      boxes.dims()[0] != scores.dims()[0] || boxes.dims()[1] != scores.dims()[2])
+    fail(format("NonMaxSuppression's boxes %s and scores %s do not fit; expected [B, N, 4] and [B, C, N]",
+                dims_text(boxes.dims()).c_str(), dims_text(scores.dims()).c_str()));
   const int64_t batches = boxes.dims()[0], n = boxes.dims()[1], classes = scores.dims()[1];
   const int64_t most = run.has_input(2) ? run.input(2).int_at(0) : 0;
   const double iou = run.has_input(3) ? run.input(3).float_at(0) : 0;
@@ -161,7 +178,9 @@ void non_max_suppression(Run& run, const tn_kernel_args* a) {
       std::vector<int64_t> order;
       for (int64_t i = 0; i < n; ++i)
         if (!has_threshold || scores.float_at((b * classes + c) * n + i) > threshold) order.push_back(i);
-      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return scores.float_at((b * classes + c) * n + i) > scores.float_at((b * classes + c) * n + j); });
+      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+        return scores.float_at((b * classes + c) * n + i) > scores.float_at((b * classes + c) * n + j);
+      });
       const auto box = [&](int64_t i) {
         double q[4];
         for (int64_t k = 0; k < 4; ++k) q[k] = boxes.float_at((b * n + i) * 4 + k);
@@ -172,7 +191,8 @@ void non_max_suppression(Run& run, const tn_kernel_args* a) {
       for (int64_t i : order) {
         if (static_cast<int64_t>(kept.size()) >= most) break;
         const Box candidate = box(i);
-        if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(k, candidate) > iou; })) continue;
+        if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(k, candidate) > iou; }))
+          continue;
         kept.push_back(candidate);
         found.insert(found.end(), {b, c, i});
       }

@@ -8,7 +8,7 @@ namespace {
 struct SequenceState {
   tn_dtype dtype = TN_DTYPE_NONE;
   int64_t axis = 0;
-  bool flag = false; // new_axis, keepdims
+  bool flag = false;  // new_axis, keepdims
 };
 
 std::vector<tn_any*> items_of(const Run& run, tn_any* sequence) {
@@ -16,12 +16,14 @@ std::vector<tn_any*> items_of(const Run& run, tn_any* sequence) {
   const uint32_t kind = run.api->kind(sequence);
   if (kind != TN_KIND_SEQUENCE) fail("an operand is not a sequence");
   std::vector<tn_any*> items;
-  for (uint32_t i = 0, n = run.api->sequence_size(sequence); i < n; ++i) items.push_back(run.api->sequence_item(sequence, i));
+  for (uint32_t i = 0, n = run.api->sequence_size(sequence); i < n; ++i)
+    items.push_back(run.api->sequence_item(sequence, i));
   return items;
 }
 void give_sequence(const Run& run, uint32_t output, const std::vector<tn_any*>& items, tn_dtype dtype) {
   tn_any* any = nullptr;
-  check(run.api->new_sequence(run.run, items.data(), static_cast<uint32_t>(items.size()), dtype, &any), "making a sequence");
+  check(run.api->new_sequence(run.run, items.data(), static_cast<uint32_t>(items.size()), dtype, &any),
+        "making a sequence");
   const Any owned(run.api, any);
   check(run.api->set_output(run.run, output, any), "handing over a sequence");
 }
@@ -30,11 +32,15 @@ int64_t position(const Run& run, uint32_t operand, int64_t n, int64_t extra, int
   if (!run.has_input(operand)) return otherwise;
   const int64_t raw = run.input(operand).int_at(0), at = raw < 0 ? raw + n : raw;
   if (at < 0 || at >= n + extra)
-    fail(format("position %lld is outside [%lld, %lld] of a sequence of %lld; correct the position", static_cast<long long>(raw), static_cast<long long>(-n), static_cast<long long>(n + extra - 1), static_cast<long long>(n)));
+    fail(format("position %lld is outside [%lld, %lld] of a sequence of %lld; correct the position",
+                static_cast<long long>(raw), static_cast<long long>(-n),
+                static_cast<long long>(n + extra - 1), static_cast<long long>(n)));
   return at;
 }
 
-void sequence_empty(Run& run, const tn_kernel_args* a) { give_sequence(run, 0, {}, state<SequenceState>(a).dtype); }
+void sequence_empty(Run& run, const tn_kernel_args* a) {
+  give_sequence(run, 0, {}, state<SequenceState>(a).dtype);
+}
 void sequence_construct(Run& run, const tn_kernel_args* a) {
   std::vector<tn_any*> items;
   for (uint32_t i = 0; i < a->input_count; ++i) items.push_back(run.api->input(run.run, i));
@@ -70,13 +76,15 @@ void split_to_sequence(Run& run, const tn_kernel_args* a) {
   const auto axis = static_cast<size_t>(axis_of(s.axis, x.rank()));
   const int64_t size = dims[axis];
   Dims sizes;
-  bool drop = false; // without `split` each slice has one element, and may lose its axis
+  bool drop = false;  // without `split` each slice has one element, and may lose its axis
   if (!run.has_input(1)) {
     sizes.assign(static_cast<size_t>(size), 1);
     drop = !s.flag;
   } else if (const auto split = run.input(1); split.rank() == 0) {
     const int64_t each = split.int_at(0);
-    if (each < 1) fail(format("SplitToSequence's split is %lld; expected a positive number", static_cast<long long>(each)));
+    if (each < 1)
+      fail(format("SplitToSequence's split is %lld; expected a positive number",
+                  static_cast<long long>(each)));
     for (int64_t at = 0; at < size; at += each) sizes.push_back(std::min(each, size - at));
   } else {
     int64_t sum = 0;
@@ -85,9 +93,12 @@ void split_to_sequence(Run& run, const tn_kernel_args* a) {
       if (sizes.back() < 0) fail("SplitToSequence's split holds a negative size");
       sum += sizes.back();
     }
-    if (sum != size) fail(format("SplitToSequence's sizes add up to %lld; the axis has %lld", static_cast<long long>(sum), static_cast<long long>(size)));
+    if (sum != size)
+      fail(format("SplitToSequence's sizes add up to %lld; the axis has %lld", static_cast<long long>(sum),
+                  static_cast<long long>(size)));
   }
-  const int64_t bytes = element_bytes(x.dtype()), inner = product(dims, axis + 1, dims.size()), outer = product(dims, 0, axis);
+  const int64_t bytes = element_bytes(x.dtype()), inner = product(dims, axis + 1, dims.size()),
+                outer = product(dims, 0, axis);
   std::vector<Any> parts;
   std::vector<tn_any*> raw;
   int64_t at = 0;
@@ -99,7 +110,8 @@ void split_to_sequence(Run& run, const tn_kernel_args* a) {
     parts.push_back(new_tensor(run, x.dtype(), d, &to));
     raw.push_back(parts.back().get());
     for (int64_t o = 0; o < outer; ++o)
-      copy_elements(run, x.dtype(), x.data<char>() + (o * size + at) * inner * bytes, static_cast<char*>(to) + o * n * inner * bytes, n * inner);
+      copy_elements(run, x.dtype(), x.data<char>() + (o * size + at) * inner * bytes,
+                    static_cast<char*>(to) + o * n * inner * bytes, n * inner);
     at += n;
   }
   give_sequence(run, 0, raw, x.dtype());
@@ -115,25 +127,33 @@ void concat_from_sequence(Run& run, const tn_kernel_args* a) {
   }
   if (parts.empty()) fail("ConcatFromSequence on an empty sequence; its result would have no shape");
   Dims dims = parts[0].dims().copy();
-  const auto axis = static_cast<size_t>(axis_of(s.axis, static_cast<int64_t>(dims.size()) + (s.flag ? 1 : 0)));
+  const auto axis =
+      static_cast<size_t>(axis_of(s.axis, static_cast<int64_t>(dims.size()) + (s.flag ? 1 : 0)));
   const tn_dtype dtype = parts[0].dtype();
   int64_t total = 0;
   for (const auto& t : parts) {
     Dims d = t.dims().copy();
-    if (t.dtype() != dtype || d.size() != dims.size()) fail("ConcatFromSequence's items differ in rank or element type");
+    if (t.dtype() != dtype || d.size() != dims.size())
+      fail("ConcatFromSequence's items differ in rank or element type");
     for (size_t i = 0; i < d.size(); ++i)
-      if (d[i] != dims[i] && (s.flag || i != axis)) fail(format("ConcatFromSequence's items %s and %s do not fit", dims_text(dims).c_str(), dims_text(d).c_str()));
+      if (d[i] != dims[i] && (s.flag || i != axis))
+        fail(format("ConcatFromSequence's items %s and %s do not fit", dims_text(dims).c_str(),
+                    dims_text(d).c_str()));
     total += s.flag ? 1 : d[axis];
   }
-  const int64_t outer = product(dims, 0, axis), inner = product(dims, s.flag ? axis : axis + 1, dims.size()), bytes = element_bytes(dtype);
-  if (s.flag) dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), total);
-  else dims[axis] = total;
+  const int64_t outer = product(dims, 0, axis), inner = product(dims, s.flag ? axis : axis + 1, dims.size()),
+                bytes = element_bytes(dtype);
+  if (s.flag)
+    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), total);
+  else
+    dims[axis] = total;
   auto* to = static_cast<char*>(run.output(0, dtype, dims));
   int64_t at = 0;
   for (const auto& t : parts) {
     const int64_t n = s.flag ? 1 : t.dims()[axis];
     for (int64_t o = 0; o < outer; ++o)
-      copy_elements(run, dtype, t.data<char>() + o * n * inner * bytes, to + (o * total + at) * inner * bytes, n * inner);
+      copy_elements(run, dtype, t.data<char>() + o * n * inner * bytes, to + (o * total + at) * inner * bytes,
+                    n * inner);
     at += n;
   }
 }
@@ -171,14 +191,20 @@ void plan_sequence(const PlanView& v, Planned& p) {
   s->dtype = v.output_count() ? v.output(0).dtype() : TN_DTYPE_NONE;
   for (uint32_t i = 0; i < v.input_count() && s->dtype == TN_DTYPE_NONE; ++i) s->dtype = v.input(i).dtype();
   s->axis = v.attrs().get_int("axis", 0);
-  s->flag = v.op_name() == "SplitToSequence" ? v.attrs().get_int("keepdims", 1) != 0 : v.attrs().get_int("new_axis", 0) != 0;
+  s->flag = v.op_name() == "SplitToSequence" ? v.attrs().get_int("keepdims", 1) != 0
+                                             : v.attrs().get_int("new_axis", 0) != 0;
   p.set(dynamic_kernel<F>, std::move(s));
 }
 template <void (*F)(Run&, const tn_kernel_args*)>
 void provide_one(Plugin& p, const char* op, const char* variant = "") {
-  constexpr uint32_t any = 1u << TN_KIND_TENSOR | 1u << TN_KIND_SEQUENCE | 1u << TN_KIND_OPTIONAL | 1u << TN_KIND_OPTIONAL_SEQUENCE;
+  constexpr uint32_t any = 1u << TN_KIND_TENSOR | 1u << TN_KIND_SEQUENCE | 1u << TN_KIND_OPTIONAL |
+                           1u << TN_KIND_OPTIONAL_SEQUENCE;
   constexpr uint32_t not_tensor = any & ~(1u << TN_KIND_TENSOR);
-  reference_kernel(p, op, variant).flags(TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT).input({}, 0, 0, -1, 0, *variant ? not_tensor : any).input({}, 0, 0, -1, 0, any).plan<plan_sequence<F>>();
+  reference_kernel(p, op, variant)
+      .flags(TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT)
+      .input({}, 0, 0, -1, 0, *variant ? not_tensor : any)
+      .input({}, 0, 0, -1, 0, any)
+      .plan<plan_sequence<F>>();
 }
 
 }  // namespace
@@ -192,7 +218,7 @@ void provide_sequence(Plugin& p) {
   provide_one<sequence_length>(p, "SequenceLength");
   provide_one<split_to_sequence>(p, "SplitToSequence");
   provide_one<concat_from_sequence>(p, "ConcatFromSequence");
-  provide_one<share>(p, "Identity", "_of_handles"); // sequences and optionals; tensors are renamed
+  provide_one<share>(p, "Identity", "_of_handles");  // sequences and optionals; tensors are renamed
   provide_one<optional>(p, "Optional");
   provide_one<optional_has_element>(p, "OptionalHasElement");
   provide_one<optional_get_element>(p, "OptionalGetElement");

@@ -5,7 +5,9 @@
 namespace tenon::reference {
 namespace {
 
-struct CopyState : Base { uint64_t bytes; };
+struct CopyState : Base {
+  uint64_t bytes;
+};
 int copy_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const auto& s = state<CopyState>(a);
   if (s.bytes && a->outputs[0] != a->inputs[0]) std::memcpy(a->outputs[0], a->inputs[0], s.bytes);
@@ -14,13 +16,17 @@ int copy_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
 void plan_copy(const PlanView& v, Planned& p) {
   auto s = make_state<CopyState>(v);
   if (s->in[0].count != s->out[0].count)
-    fail(format("%s cannot turn shape %s into %s: the element counts differ", std::string(v.op_name()).c_str(), dims_text(s->in[0].dims).c_str(), dims_text(s->out[0].dims).c_str()));
+    fail(format("%s cannot turn shape %s into %s: the element counts differ",
+                std::string(v.op_name()).c_str(), dims_text(s->in[0].dims).c_str(),
+                dims_text(s->out[0].dims).c_str()));
   s->bytes = packed_bytes(s->out[0].dtype, s->out[0].count);
   finish(v, p, copy_fn, std::move(s), 1, 1);
 }
 
 // Shape, Size: known from the plan alone.
-struct NumbersState : Base { std::vector<int64_t> numbers; };
+struct NumbersState : Base {
+  std::vector<int64_t> numbers;
+};
 int numbers_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const auto& s = state<NumbersState>(a);
   if (!s.numbers.empty()) std::memcpy(a->outputs[0], s.numbers.data(), s.numbers.size() * sizeof(int64_t));
@@ -41,11 +47,17 @@ void plan_size(const PlanView& v, Planned& p) {
 }
 
 // Constant: the attribute's bytes, kept in the state.
-struct ConstantState : Base { std::vector<uint8_t> bytes; std::vector<std::string> texts; std::vector<tn_str> strings; };
+struct ConstantState : Base {
+  std::vector<uint8_t> bytes;
+  std::vector<std::string> texts;
+  std::vector<tn_str> strings;
+};
 int constant_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const auto& s = state<ConstantState>(a);
-  if (!s.strings.empty()) std::memcpy(a->outputs[0], s.strings.data(), s.strings.size() * sizeof(tn_str));
-  else if (!s.bytes.empty()) std::memcpy(a->outputs[0], s.bytes.data(), s.bytes.size());
+  if (!s.strings.empty())
+    std::memcpy(a->outputs[0], s.strings.data(), s.strings.size() * sizeof(tn_str));
+  else if (!s.bytes.empty())
+    std::memcpy(a->outputs[0], s.bytes.data(), s.bytes.size());
   return run_ok;
 }
 template <class T>
@@ -58,38 +70,53 @@ void plan_constant(const PlanView& v, Planned& p) {
   const auto attrs = v.attrs();
   const auto keep = [&](tn_str t) { s->texts.push_back(text(t)); };
   if (const auto* t = attrs.get_tensor("value")) {
-    if (t->dtype == TN_STRING) for (int64_t i = 0, n = TensorView(*t).count(); i < n; ++i) keep(static_cast<const tn_str*>(t->data)[i]);
-    else s->bytes.assign(static_cast<const uint8_t*>(t->data), static_cast<const uint8_t*>(t->data) + t->bytes);
-  } else if (attrs.has("value_int")) append(s->bytes, attrs.get_int("value_int", 0));
-  else if (attrs.has("value_float")) append(s->bytes, static_cast<float>(attrs.get_float("value_float", 0)));
-  else if (attrs.has("value_string")) s->texts.emplace_back(attrs.get_string("value_string", ""));
-  else if (attrs.has("value_ints")) for (int64_t i : attrs.get_ints("value_ints")) append(s->bytes, i);
-  else if (attrs.has("value_floats")) for (double f : attrs.get_floats("value_floats")) append(s->bytes, static_cast<float>(f));
-  else if (attrs.has("value_strings")) for (const tn_str& piece : attrs.get_strings("value_strings")) keep(piece);
-  else fail("Constant has no value; expected one of value, value_int, value_float, value_string, value_ints, value_floats, value_strings");
+    if (t->dtype == TN_STRING)
+      for (int64_t i = 0, n = TensorView(*t).count(); i < n; ++i)
+        keep(static_cast<const tn_str*>(t->data)[i]);
+    else
+      s->bytes.assign(static_cast<const uint8_t*>(t->data), static_cast<const uint8_t*>(t->data) + t->bytes);
+  } else if (attrs.has("value_int"))
+    append(s->bytes, attrs.get_int("value_int", 0));
+  else if (attrs.has("value_float"))
+    append(s->bytes, static_cast<float>(attrs.get_float("value_float", 0)));
+  else if (attrs.has("value_string"))
+    s->texts.emplace_back(attrs.get_string("value_string", ""));
+  else if (attrs.has("value_ints"))
+    for (int64_t i : attrs.get_ints("value_ints")) append(s->bytes, i);
+  else if (attrs.has("value_floats"))
+    for (double f : attrs.get_floats("value_floats")) append(s->bytes, static_cast<float>(f));
+  else if (attrs.has("value_strings"))
+    for (const tn_str& piece : attrs.get_strings("value_strings")) keep(piece);
+  else
+    fail(
+        "Constant has no value; expected one of value, value_int, value_float, value_string, value_ints, "
+        "value_floats, value_strings");
   for (const auto& t : s->texts) s->strings.push_back(str(t));
   const uint64_t bytes = s->texts.empty() ? s->bytes.size() : s->strings.size() * sizeof(tn_str);
-  if (bytes != packed_bytes(s->out[0].dtype, s->out[0].count)) fail("Constant's value does not fill its result's type; correct one of the two");
+  if (bytes != packed_bytes(s->out[0].dtype, s->out[0].count))
+    fail("Constant's value does not fill its result's type; correct one of the two");
   finish(v, p, constant_fn, std::move(s), 1, 1);
 }
 
 // ConstantOfShape, EyeLike: one pattern over the result.
 struct FillState : Base {
-  alignas(16) uint8_t element[16] = {}; // ConstantOfShape's value or EyeLike's one
+  alignas(16) uint8_t element[16] = {};  // ConstantOfShape's value or EyeLike's one
   int64_t bytes = 0, diagonal = 0;
 };
 int fill_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto& s = state<FillState>(a);
   const auto r = tile_range(s.out[0].count, s.tiles, tile);
   auto* y = out<uint8_t>(a);
-  for (int64_t i = r.begin; i < r.end; ++i) std::memcpy(y + i * s.bytes, s.element, static_cast<size_t>(s.bytes));
+  for (int64_t i = r.begin; i < r.end; ++i)
+    std::memcpy(y + i * s.bytes, s.element, static_cast<size_t>(s.bytes));
   return run_ok;
 }
 void plan_fill(const PlanView& v, Planned& p) {
   auto s = make_state<FillState>(v);
   s->bytes = element_bytes(s->out[0].dtype);
   if (const auto* t = v.attrs().get_tensor("value")) {
-    if (t->dtype != s->out[0].dtype || t->bytes < static_cast<uint64_t>(s->bytes)) fail("ConstantOfShape's value must hold one element of the result's type");
+    if (t->dtype != s->out[0].dtype || t->bytes < static_cast<uint64_t>(s->bytes))
+      fail("ConstantOfShape's value must hold one element of the result's type");
     std::memcpy(s->element, t->data, static_cast<size_t>(s->bytes));
   }
   const int64_t n = s->out[0].count;
@@ -118,7 +145,10 @@ void plan_eye(const PlanView& v, Planned& p) {
 
 // Range: start + i * delta.
 template <class C>
-struct RangeState : Base { Load<C> load; Store<C> store; };
+struct RangeState : Base {
+  Load<C> load;
+  Store<C> store;
+};
 template <class C>
 int range_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto& s = state<RangeState<C>>(a);
@@ -128,8 +158,11 @@ int range_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   s.load(a->inputs[2], 0, 1, 1, &delta);
   for (int64_t i = r.begin; i < r.end; ++i) {
     C x;
-    if constexpr (std::is_same_v<C, double>) x = start + static_cast<double>(i) * delta;
-    else x = static_cast<C>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+    if constexpr (std::is_same_v<C, double>)
+      x = start + static_cast<double>(i) * delta;
+    else
+      x = static_cast<C>(static_cast<uint64_t>(start) +
+                         static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
     s.store(&x, 1, a->outputs[0], i);
   }
   return run_ok;
@@ -148,7 +181,8 @@ void plan_range(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_shape_kernels(Plugin& p) {
-  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}) reference_kernel(p, op).input().view_of(0, 0).plan<plan_copy>();
+  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
+    reference_kernel(p, op).input().view_of(0, 0).plan<plan_copy>();
   reference_kernel(p, "Shape").plan<plan_shape>();
   reference_kernel(p, "Size").plan<plan_size>();
   reference_kernel(p, "Constant").plan<plan_constant>();
@@ -156,7 +190,14 @@ void provide_shape_kernels(Plugin& p) {
   reference_kernel(p, "EyeLike").plan<plan_eye>();
   reference_kernel(p, "Range").plan<plan_range>();
   // Inference without a mask only renames; dropout.cpp has the rest.
-  reference_kernel(p, "Dropout").input().input().input({}, TN_OPERAND_ABSENT).output().output({}, TN_OPERAND_ABSENT).view_of(0, 0).plan<plan_copy>();
+  reference_kernel(p, "Dropout")
+      .input()
+      .input()
+      .input({}, TN_OPERAND_ABSENT)
+      .output()
+      .output({}, TN_OPERAND_ABSENT)
+      .view_of(0, 0)
+      .plan<plan_copy>();
 }
 
 }  // namespace tenon::reference

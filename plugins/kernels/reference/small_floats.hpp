@@ -1,5 +1,5 @@
-// Floats of 8 and 4 bits, and integers packed below 8 bits. Formats: OCP 8-bit floating point specification, OCP
-// microscaling formats (E8M0, E2M1), and the FNUZ variants (no infinity, no negative zero, one NaN 0x80).
+// Floats of 8 and 4 bits, and integers packed below 8 bits. Formats: OCP 8-bit floating point specification,
+// OCP microscaling formats (E8M0, E2M1), and the FNUZ variants (no infinity, no negative zero, one NaN 0x80).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@ inline int unpack(const uint8_t* data, int64_t i) noexcept {
   constexpr int per_byte = 8 / Bits;
   return (data[i / per_byte] >> (i % per_byte * Bits)) & ((1 << Bits) - 1);
 }
-/// Writes one element; the first of a byte clears the byte, so elements are written in ascending order and what is left
-/// of the last byte is zero. Tiles must be whole bytes.
+/// Writes one element; the first of a byte clears the byte, so elements are written in ascending order and
+/// what is left of the last byte is zero. Tiles must be whole bytes.
 template <int Bits>
 inline void pack(uint8_t* data, int64_t i, int value) noexcept {
   constexpr int per_byte = 8 / Bits, mask = (1 << Bits) - 1;
@@ -34,17 +34,22 @@ struct SmallFormat {
 template <tn_dtype D>
 constexpr SmallFormat small_format() noexcept {
   switch (D) {
-    case TN_FLOAT8_E4M3FN: return {3, 7, 448.0, 0x7f, 0x7f, true};
-    case TN_FLOAT8_E4M3FNUZ: return {3, 8, 240.0, 0x80, 0x80, false};
-    case TN_FLOAT8_E5M2: return {2, 15, 57344.0, 0x7e, 0x7c, true};
-    default: return {2, 16, 57344.0, 0x80, 0x80, false};
+    case TN_FLOAT8_E4M3FN:
+      return {3, 7, 448.0, 0x7f, 0x7f, true};
+    case TN_FLOAT8_E4M3FNUZ:
+      return {3, 8, 240.0, 0x80, 0x80, false};
+    case TN_FLOAT8_E5M2:
+      return {2, 15, 57344.0, 0x7e, 0x7c, true};
+    default:
+      return {2, 16, 57344.0, 0x80, 0x80, false};
   }
 }
 
 template <tn_dtype D>
 inline double small_decode(uint8_t bits) noexcept {
   if constexpr (D == TN_FLOAT8_E8M0) {
-    return bits == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(bits) - 127);
+    return bits == 0xff ? std::numeric_limits<double>::quiet_NaN()
+                        : std::ldexp(1.0, static_cast<int>(bits) - 127);
   } else {
     constexpr SmallFormat f = small_format<D>();
     const bool negative = bits & 0x80;
@@ -57,8 +62,9 @@ inline double small_decode(uint8_t bits) noexcept {
       if ((bits & 0x7f) > f.infinity) return std::numeric_limits<double>::quiet_NaN();
     }
     const int exponent = (bits & 0x7f) >> f.mantissa_bits, mantissa = bits & ((1 << f.mantissa_bits) - 1);
-    const double value = exponent ? std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits)
-                                  : std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
+    const double value =
+        exponent ? std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits)
+                 : std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
     return negative ? -value : value;
   }
 }
@@ -81,13 +87,17 @@ inline uint8_t small_encode(double x, bool saturate) noexcept {
     int exponent = 0;
     if (magnitude > 0 && !std::isinf(magnitude)) {
       std::frexp(magnitude, &exponent);
-      const int unit = std::max(exponent - 1, 1 - f.bias) - f.mantissa_bits;  // weight of the last mantissa bit
+      const int unit =
+          std::max(exponent - 1, 1 - f.bias) - f.mantissa_bits;  // weight of the last mantissa bit
       magnitude = std::ldexp(std::nearbyint(std::ldexp(magnitude, -unit)), unit);
     }
     if (magnitude > f.largest) {
-      if (saturate) magnitude = f.largest;
-      else if (f.nan == 0x80) return 0x80;
-      else return static_cast<uint8_t>(sign | f.infinity);
+      if (saturate)
+        magnitude = f.largest;
+      else if (f.nan == 0x80)
+        return 0x80;
+      else
+        return static_cast<uint8_t>(sign | f.infinity);
     }
     if (magnitude == 0) return f.negative_zero ? sign : 0;
     std::frexp(magnitude, &exponent);
@@ -96,13 +106,16 @@ inline uint8_t small_encode(double x, bool saturate) noexcept {
       const auto mantissa = static_cast<int>(std::ldexp(magnitude, f.bias - 1 + f.mantissa_bits));
       return static_cast<uint8_t>(sign | mantissa);
     }
-    const auto mantissa = static_cast<int>(std::ldexp(magnitude, f.mantissa_bits - (exponent - 1))) - (1 << f.mantissa_bits);
+    const auto mantissa =
+        static_cast<int>(std::ldexp(magnitude, f.mantissa_bits - (exponent - 1))) - (1 << f.mantissa_bits);
     return static_cast<uint8_t>(sign | (stored << f.mantissa_bits) | mantissa);
   }
 }
 
 inline constexpr double float4_values[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-inline double float4_decode(uint8_t bits) noexcept { return bits & 8 ? -float4_values[bits & 7] : float4_values[bits & 7]; }
+inline double float4_decode(uint8_t bits) noexcept {
+  return bits & 8 ? -float4_values[bits & 7] : float4_values[bits & 7];
+}
 /// Nearest, ties to even codes, saturating; NaN, which the format lacks, becomes -0.
 inline int float4_encode(double x) noexcept {
   if (!(x == x)) return 8;

@@ -1,4 +1,5 @@
-// Softmax and LogSoftmax along one axis, less the row's largest. A row of -inf only gives NaN, as the formula does.
+// Softmax and LogSoftmax along one axis, less the row's largest. A row of -inf only gives NaN, as the formula
+// does.
 #include "families.hpp"
 
 namespace tenon::reference {
@@ -27,8 +28,10 @@ int softmax_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
       for (int64_t i = 0; i < s.size; ++i) sum += x[i] = std::exp(x[i] - largest);
       for (int64_t i = 0; i < s.size; ++i) x[i] /= sum;
     }
-    if (s.inner == 1) s.store(x, s.size, a->outputs[0], at);
-    else for (int64_t i = 0; i < s.size; ++i) s.store(x + i, 1, a->outputs[0], at + i * s.inner);
+    if (s.inner == 1)
+      s.store(x, s.size, a->outputs[0], at);
+    else
+      for (int64_t i = 0; i < s.size; ++i) s.store(x + i, 1, a->outputs[0], at + i * s.inner);
   }
   return run_ok;
 }

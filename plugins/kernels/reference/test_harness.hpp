@@ -1,4 +1,5 @@
-// Calls kernels of this plugin directly: a plan view made by hand, results between guard words, one worker and three.
+// Calls kernels of this plugin directly: a plan view made by hand, results between guard words, one worker
+// and three.
 #pragma once
 #include <functional>
 #include <map>
@@ -15,7 +16,7 @@ struct Tensor {
   tn_dtype dtype = TN_DTYPE_NONE;
   Dims dims;
   std::vector<uint8_t> bytes;
-  std::vector<std::string> texts; // of string tensors; bytes are made from them
+  std::vector<std::string> texts;  // of string tensors; bytes are made from them
   tn_tensor raw() {
     if (dtype == TN_STRING) {
       bytes.resize(texts.size() * sizeof(tn_str));
@@ -35,10 +36,14 @@ std::vector<double> numbers(const Tensor& t);
 struct Value {
   uint32_t kind = TN_KIND_TENSOR;
   Tensor tensor;
-  std::vector<Value> items; // of a sequence; an optional has none or one
+  std::vector<Value> items;  // of a sequence; an optional has none or one
   bool present = true;
 };
-inline Value absent() { Value v; v.present = false; return v; }
+inline Value absent() {
+  Value v;
+  v.present = false;
+  return v;
+}
 
 struct Attr {
   std::string name;
@@ -51,11 +56,35 @@ struct Attr {
   std::vector<std::string> strings;
   Tensor tensor;
 };
-inline Attr attr(std::string name, int64_t v) { Attr a; a.name = std::move(name); a.kind = TN_ATTR_INT; a.i = v; return a; }
+inline Attr attr(std::string name, int64_t v) {
+  Attr a;
+  a.name = std::move(name);
+  a.kind = TN_ATTR_INT;
+  a.i = v;
+  return a;
+}
 inline Attr attr(std::string name, int v) { return attr(std::move(name), static_cast<int64_t>(v)); }
-inline Attr attr(std::string name, double v) { Attr a; a.name = std::move(name); a.kind = TN_ATTR_FLOAT; a.f = v; return a; }
-inline Attr attr(std::string name, const char* v) { Attr a; a.name = std::move(name); a.kind = TN_ATTR_STRING; a.s = v; return a; }
-inline Attr attr(std::string name, std::vector<int64_t> v) { Attr a; a.name = std::move(name); a.kind = TN_ATTR_INTS; a.ints = std::move(v); return a; }
+inline Attr attr(std::string name, double v) {
+  Attr a;
+  a.name = std::move(name);
+  a.kind = TN_ATTR_FLOAT;
+  a.f = v;
+  return a;
+}
+inline Attr attr(std::string name, const char* v) {
+  Attr a;
+  a.name = std::move(name);
+  a.kind = TN_ATTR_STRING;
+  a.s = v;
+  return a;
+}
+inline Attr attr(std::string name, std::vector<int64_t> v) {
+  Attr a;
+  a.name = std::move(name);
+  a.kind = TN_ATTR_INTS;
+  a.ints = std::move(v);
+  return a;
+}
 
 /// A body as the test gives it: values in, values out.
 using Body = std::function<std::vector<Value>(const std::vector<Value>&)>;
@@ -70,9 +99,9 @@ struct Call {
   std::vector<std::string> region_names;
 };
 struct Outcome {
-  int code = 0;         // of the kernel function
+  int code = 0;  // of the kernel function
   tn_status planned = TN_OK;
-  std::string said;     // why planning or running failed
+  std::string said;  // why planning or running failed
   std::vector<Value> outputs;
 };
 

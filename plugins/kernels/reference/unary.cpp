@@ -1,5 +1,5 @@
-// Element by element functions of one operand: real functions from the activation table, their integer forms, Not,
-// BitwiseNot, IsNaN, IsInf, Clip.
+// Element by element functions of one operand: real functions from the activation table, their integer forms,
+// Not, BitwiseNot, IsNaN, IsInf, Clip.
 #include "activation.hpp"
 #include "families.hpp"
 
@@ -24,7 +24,8 @@ int real_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   return run_ok;
 }
 
-template <class C> using IntegerBlock = void (*)(C* x, int64_t n);
+template <class C>
+using IntegerBlock = void (*)(C* x, int64_t n);
 template <class C>
 struct IntegerState : Base {
   Load<C> load;
@@ -45,16 +46,42 @@ int integer_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   return run_ok;
 }
 // Wrapping negation: the lowest number stays itself.
-template <class C> C negate(C x) noexcept { return static_cast<C>(0 - static_cast<uint64_t>(x)); }
-template <class C> void abs_block(C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? negate(x[i]) : x[i]; }
-template <> void abs_block(uint64_t*, int64_t) {}
-template <class C> void neg_block(C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) x[i] = negate(x[i]); }
-template <class C> void sign_block(C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) x[i] = static_cast<C>((x[i] > 0) - (x[i] < 0)); }
-template <> void sign_block(uint64_t* x, int64_t n) { for (int64_t i = 0; i < n; ++i) x[i] = x[i] > 0; }
-template <class C> void relu_block(C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) x[i] = x[i] > 0 ? x[i] : 0; }
-template <class C> void bitwise_not_block(C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) x[i] = ~x[i]; }
-template <class C> void not_block(C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) x[i] = x[i] ? 0 : 1; }
-template <class C> void same_block(C*, int64_t) {}
+template <class C>
+C negate(C x) noexcept {
+  return static_cast<C>(0 - static_cast<uint64_t>(x));
+}
+template <class C>
+void abs_block(C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? negate(x[i]) : x[i];
+}
+template <>
+void abs_block(uint64_t*, int64_t) {}
+template <class C>
+void neg_block(C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = negate(x[i]);
+}
+template <class C>
+void sign_block(C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<C>((x[i] > 0) - (x[i] < 0));
+}
+template <>
+void sign_block(uint64_t* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] > 0;
+}
+template <class C>
+void relu_block(C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] > 0 ? x[i] : 0;
+}
+template <class C>
+void bitwise_not_block(C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = ~x[i];
+}
+template <class C>
+void not_block(C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] ? 0 : 1;
+}
+template <class C>
+void same_block(C*, int64_t) {}
 
 template <class C>
 IntegerBlock<C> integer_function(std::string_view op) {
@@ -87,14 +114,17 @@ void plan_unary(const PlanView& v, Planned& p) {
   if (domain_of(dtype) == Domain::signed_integer && plan_integer<int64_t>(v, p)) return;
   if (domain_of(dtype) == Domain::unsigned_integer && plan_integer<uint64_t>(v, p)) return;
   const auto attrs = v.attrs();
-  const auto* f = find_real_function(op == "Gelu" && attrs.get_string("approximate", "none") == "tanh" ? "GeluTanh" : op);
+  const auto* f =
+      find_real_function(op == "Gelu" && attrs.get_string("approximate", "none") == "tanh" ? "GeluTanh" : op);
   if (!f) fail(format("%s does not take elements of type %s", op.c_str(), dtype_name(dtype)));
   auto s = make_state<RealState>(v);
   s->load = loader<double>(dtype);
   s->store = storer<double>(s->out[0].dtype);
   s->f = {f->apply, f->alpha, f->beta};
-  if (op == "Selu") s->f = {f->apply, attrs.get_float("alpha", f->alpha), attrs.get_float("gamma", f->beta)};
-  else if (op != "Clip") s->f = {f->apply, attrs.get_float("alpha", f->alpha), attrs.get_float("beta", f->beta)};
+  if (op == "Selu")
+    s->f = {f->apply, attrs.get_float("alpha", f->alpha), attrs.get_float("gamma", f->beta)};
+  else if (op != "Clip")
+    s->f = {f->apply, attrs.get_float("alpha", f->alpha), attrs.get_float("beta", f->beta)};
   const int64_t n = s->out[0].count;
   finish(v, p, real_fn, std::move(s), n, n * 8);
 }
@@ -158,7 +188,9 @@ void plan_clip(const PlanView& v, Planned& p) {
     using C = decltype(c);
     auto s = make_state<ClipState<C>>(v);
     for (size_t i = 1; i < 3; ++i)
-      if (s->has_in(i) && s->in[i].count != 1) fail(format("Clip's bound %zu has shape %s; expected one number", i, dims_text(s->in[i].dims).c_str()));
+      if (s->has_in(i) && s->in[i].count != 1)
+        fail(format("Clip's bound %zu has shape %s; expected one number", i,
+                    dims_text(s->in[i].dims).c_str()));
     s->load = loader<C>(s->in[0].dtype);
     s->store = storer<C>(s->out[0].dtype);
     const int64_t n = s->out[0].count;
@@ -169,10 +201,45 @@ void plan_clip(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_unary(Plugin& p) {
-  for (const char* op :
-       {"Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan",
-        "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Sigmoid", "Softplus", "Softsign", "Relu", "LeakyRelu",
-        "ThresholdedRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish", "Swish", "Mish", "Gelu", "Not", "BitwiseNot"})
+  for (const char* op : {"Abs",
+                         "Neg",
+                         "Exp",
+                         "Log",
+                         "Sqrt",
+                         "Reciprocal",
+                         "Floor",
+                         "Ceil",
+                         "Round",
+                         "Sign",
+                         "Sin",
+                         "Cos",
+                         "Tan",
+                         "Asin",
+                         "Acos",
+                         "Atan",
+                         "Sinh",
+                         "Cosh",
+                         "Tanh",
+                         "Asinh",
+                         "Acosh",
+                         "Atanh",
+                         "Erf",
+                         "Sigmoid",
+                         "Softplus",
+                         "Softsign",
+                         "Relu",
+                         "LeakyRelu",
+                         "ThresholdedRelu",
+                         "Elu",
+                         "Selu",
+                         "Celu",
+                         "HardSigmoid",
+                         "HardSwish",
+                         "Swish",
+                         "Mish",
+                         "Gelu",
+                         "Not",
+                         "BitwiseNot"})
     reference_kernel(p, op).in_place(0, 0).plan<plan_unary>();
   reference_kernel(p, "IsNaN").plan<plan_test>();
   reference_kernel(p, "IsInf").plan<plan_test>();

@@ -4,16 +4,25 @@
 namespace tenon::reference {
 namespace {
 
-template <class C> using Fold = void (*)(C* acc, const C* x, int64_t n);
+template <class C>
+using Fold = void (*)(C* acc, const C* x, int64_t n);
 template <class C>
 void fold_sum(C* acc, const C* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
-    if constexpr (std::is_same_v<C, double>) acc[i] += x[i];
-    else acc[i] = static_cast<C>(static_cast<uint64_t>(acc[i]) + static_cast<uint64_t>(x[i]));
+    if constexpr (std::is_same_v<C, double>)
+      acc[i] += x[i];
+    else
+      acc[i] = static_cast<C>(static_cast<uint64_t>(acc[i]) + static_cast<uint64_t>(x[i]));
 }
 // NaN wins, wherever it comes from.
-template <class C> void fold_max(C* acc, const C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) acc[i] = acc[i] >= x[i] || acc[i] != acc[i] ? acc[i] : x[i]; }
-template <class C> void fold_min(C* acc, const C* x, int64_t n) { for (int64_t i = 0; i < n; ++i) acc[i] = acc[i] <= x[i] || acc[i] != acc[i] ? acc[i] : x[i]; }
+template <class C>
+void fold_max(C* acc, const C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) acc[i] = acc[i] >= x[i] || acc[i] != acc[i] ? acc[i] : x[i];
+}
+template <class C>
+void fold_min(C* acc, const C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) acc[i] = acc[i] <= x[i] || acc[i] != acc[i] ? acc[i] : x[i];
+}
 
 template <class C>
 struct FoldState : Base {
@@ -32,7 +41,7 @@ int fold_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
     const int64_t end = std::min(r.end, at + block);
     for (size_t k = 0; k < s.walks.size(); ++k) {
       const int64_t stride = s.walks[k].inner_stride(0);
-      s.walks[k].rows(at, end, [&](int64_t i, const int64_t (&offset)[1], int64_t n) {
+      s.walks[k].rows(at, end, [&](int64_t i, const int64_t(&offset)[1], int64_t n) {
         C* to = (k == 0 ? acc : x) + (i - at);
         s.load(a->inputs[k], offset[0], stride, n, to);
       });
@@ -69,20 +78,32 @@ void choose(const WhereState& s, const tn_kernel_args* a, Range r) {
   const auto *x = in<T>(a, 1), *y = in<T>(a, 2);
   auto* to = out<T>(a);
   const int64_t c = s.walk.inner_stride(0), d = s.walk.inner_stride(1), e = s.walk.inner_stride(2);
-  s.walk.rows(r.begin, r.end, [&](int64_t at, const int64_t (&o)[3], int64_t n) {
+  s.walk.rows(r.begin, r.end, [&](int64_t at, const int64_t(&o)[3], int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[at + i] = condition[o[0] + i * c] ? x[o[1] + i * d] : y[o[2] + i * e];
   });
 }
-struct Bytes16 { uint64_t a, b; };
+struct Bytes16 {
+  uint64_t a, b;
+};
 int where_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   const auto& s = state<WhereState>(a);
   const auto r = tile_range(s.out[0].count, s.tiles, tile);
   switch (s.bytes) {
-    case 1: choose<uint8_t>(s, a, r); break;
-    case 2: choose<uint16_t>(s, a, r); break;
-    case 4: choose<uint32_t>(s, a, r); break;
-    case 8: choose<uint64_t>(s, a, r); break;
-    default: choose<Bytes16>(s, a, r); break;
+    case 1:
+      choose<uint8_t>(s, a, r);
+      break;
+    case 2:
+      choose<uint16_t>(s, a, r);
+      break;
+    case 4:
+      choose<uint32_t>(s, a, r);
+      break;
+    case 8:
+      choose<uint64_t>(s, a, r);
+      break;
+    default:
+      choose<Bytes16>(s, a, r);
+      break;
   }
   return run_ok;
 }
@@ -97,7 +118,8 @@ void plan_where(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_variadic(Plugin& p) {
-  for (const char* op : {"Max", "Min", "Sum", "Mean"}) reference_kernel(p, op).in_place(0, 0).plan<plan_fold>();
+  for (const char* op : {"Max", "Min", "Sum", "Mean"})
+    reference_kernel(p, op).in_place(0, 0).plan<plan_fold>();
   reference_kernel(p, "Where").plan<plan_where>();
 }
 

@@ -26,27 +26,28 @@ extern "C" {
 #define TN_ABI_MAJOR 1u
 #define TN_ABI_MINOR 0u
 /* Does the table, as its maker compiled it, reach as far as this field? */
-#define TN_HAS(table, field)                                                    \
-  ((table) != NULL &&                                                           \
-   (table)->size >= (size_t)((const char*)(&(table)->field) - (const char*)(table)) + sizeof((table)->field))
+#define TN_HAS(table, field)                                                                             \
+  ((table) != NULL && (table)->size >= (size_t)((const char*)(&(table)->field) - (const char*)(table)) + \
+                                           sizeof((table)->field))
 
 typedef struct tn_str {
   const char* data;
   size_t size;
 } tn_str;
 
-/* Results of cold calls. 0 is success; everything else names the kind of the failure, the text goes to a tn_diag. */
+/* Results of cold calls. 0 is success; everything else names the kind of the failure, the text goes to a
+ * tn_diag. */
 typedef int32_t tn_status;
 enum {
   TN_OK = 0,
-  TN_ERR_INVALID = 1,      /* the caller's argument or the outside data is wrong */
-  TN_ERR_UNSUPPORTED = 2,  /* well formed, but this implementation cannot do it */
-  TN_ERR_NOT_FOUND = 3,    /* no such thing; often not a fault */
-  TN_ERR_LIMIT = 4,        /* a size, count or budget was reached */
-  TN_ERR_MEMORY = 5,       /* allocation failed */
-  TN_ERR_IO = 6,           /* the operating system refused */
-  TN_ERR_INTERNAL = 7,     /* a bug on the reporting side, exceptions included */
-  TN_DECLINED = 8          /* not a fault: the callee looked and chose not to act; the reason was given */
+  TN_ERR_INVALID = 1,     /* the caller's argument or the outside data is wrong */
+  TN_ERR_UNSUPPORTED = 2, /* well formed, but this implementation cannot do it */
+  TN_ERR_NOT_FOUND = 3,   /* no such thing; often not a fault */
+  TN_ERR_LIMIT = 4,       /* a size, count or budget was reached */
+  TN_ERR_MEMORY = 5,      /* allocation failed */
+  TN_ERR_IO = 6,          /* the operating system refused */
+  TN_ERR_INTERNAL = 7,    /* a bug on the reporting side, exceptions included */
+  TN_DECLINED = 8         /* not a fault: the callee looked and chose not to act; the reason was given */
 };
 
 typedef enum tn_severity {
@@ -75,7 +76,8 @@ typedef struct tn_host {
   uint32_t abi_minor;
   uint32_t reserved;
   tn_str version; /* of the program, "1.0.0" */
-  /* A service by id ("tenon.graph.draft/1"); NULL when this host has none. Tables live as long as the host. [any] */
+  /* A service by id ("tenon.graph.draft/1"); NULL when this host has none. Tables live as long as the host.
+   * [any] */
   const void* (*get_interface)(const struct tn_host* host, const char* id);
 } tn_host;
 
@@ -89,12 +91,12 @@ typedef struct tn_plugin {
   tn_str name;               /* short name usable in manifests: "acme" */
   tn_str version;            /* "2.1.0" */
   tn_str vendor;
-  tn_str license;            /* SPDX */
-  tn_str summary;            /* one line */
+  tn_str license;                /* SPDX */
+  tn_str summary;                /* one line */
   const char* const* interfaces; /* ids that get_interface answers, for listings */
   uint32_t interface_count;
   uint32_t reserved;
-  uint64_t cpu_features;     /* TN_CPU_* bits without which the library must not be opened; see kernels.h */
+  uint64_t cpu_features; /* TN_CPU_* bits without which the library must not be opened; see kernels.h */
   /* An interface table by id, NULL for unknown ids. Pure, same answer each time. [any] */
   const void* (*get_interface)(const char* id);
   /* Makes an instance: all the state the plugin has. `host` stays valid until close. [main] */
@@ -102,7 +104,8 @@ typedef struct tn_plugin {
   void (*close)(void* instance); /* [main] */
 } tn_plugin;
 
-/* The one exported function. Pure and callable many times; returns NULL for a host_major it cannot serve. [any] */
+/* The one exported function. Pure and callable many times; returns NULL for a host_major it cannot serve.
+ * [any] */
 typedef const tn_plugin* (*tenon_plugin_entry_fn)(uint32_t host_major);
 #define TN_ENTRY_SYMBOL "tenon_plugin_entry"
 

@@ -15,14 +15,16 @@ typedef void (*tn_tensor_sink)(void* context, uint32_t index, const tn_tensor* t
 typedef struct tn_eval_api {
   uint32_t size;
   uint32_t reserved;
-  /* Runs one node whose operands are all constants. max_bytes bounds the sum of the results (TN_ERR_LIMIT before they
-   * are computed). TN_ERR_UNSUPPORTED: no kernel. [main] */
-  tn_status (*node)(const tn_host* host, tn_graph* graph, tn_node node, uint64_t max_bytes, tn_tensor_sink sink, void* context, const tn_diag* diag);
+  /* Runs one node whose operands are all constants. max_bytes bounds the sum of the results (TN_ERR_LIMIT
+   * before they are computed). TN_ERR_UNSUPPORTED: no kernel. [main] */
+  tn_status (*node)(const tn_host* host, tn_graph* graph, tn_node node, uint64_t max_bytes,
+                    tn_tensor_sink sink, void* context, const tn_diag* diag);
   /* A scratch graph for tests of rules: made empty, edited with graph-edit, run as it is, destroyed. */
   tn_graph* (*new_graph)(const tn_host* host);
   void (*delete_graph)(const tn_host* host, tn_graph* graph);
   /* Runs the main region with tensors for its inputs, in order. */
-  tn_status (*run)(const tn_host* host, tn_graph* graph, const tn_tensor* inputs, uint32_t count, tn_tensor_sink sink, void* context, const tn_diag* diag);
+  tn_status (*run)(const tn_host* host, tn_graph* graph, const tn_tensor* inputs, uint32_t count,
+                   tn_tensor_sink sink, void* context, const tn_diag* diag);
 } tn_eval_api;
 
 #ifdef __cplusplus

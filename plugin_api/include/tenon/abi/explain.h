@@ -1,5 +1,5 @@
-/* tenon.explain.draft/1: why a rule, pass or kernel did or did not act at a place. Counted in a normal run, recorded in
- * full under `tenon explain`. */
+/* tenon.explain.draft/1: why a rule, pass or kernel did or did not act at a place. Counted in a normal run,
+ * recorded in full under `tenon explain`. */
 #ifndef TENON_ABI_EXPLAIN_H
 #define TENON_ABI_EXPLAIN_H
 #include "graph.h"
@@ -9,21 +9,35 @@ extern "C" {
 #endif
 
 typedef enum tn_reason {
-  TN_REASON_APPLIED, TN_REASON_ESCAPE, TN_REASON_GUARD, TN_REASON_CONST, TN_REASON_DTYPE, TN_REASON_SHAPE, TN_REASON_UNKNOWN,
-  TN_REASON_KERNEL, TN_REASON_COST, TN_REASON_LOST, TN_REASON_BUDGET, TN_REASON_SWITCH, TN_REASON_VERIFY, TN_REASON_ROLLBACK,
-  TN_REASON_STRUCTURE, TN_REASON_LIMIT, TN_REASON_COUNT
+  TN_REASON_APPLIED,
+  TN_REASON_ESCAPE,
+  TN_REASON_GUARD,
+  TN_REASON_CONST,
+  TN_REASON_DTYPE,
+  TN_REASON_SHAPE,
+  TN_REASON_UNKNOWN,
+  TN_REASON_KERNEL,
+  TN_REASON_COST,
+  TN_REASON_LOST,
+  TN_REASON_BUDGET,
+  TN_REASON_SWITCH,
+  TN_REASON_VERIFY,
+  TN_REASON_ROLLBACK,
+  TN_REASON_STRUCTURE,
+  TN_REASON_LIMIT,
+  TN_REASON_COUNT
 } tn_reason;
 
 typedef struct tn_explain_record {
   uint32_t size;
-  uint32_t reason;  /* tn_reason */
-  tn_str who;       /* rule or pass */
-  tn_node root;     /* the node looked at; TN_NONE: none */
-  tn_value value;   /* the value that decided; TN_NONE: none */
-  tn_str place;     /* name of the root as the user knows it; empty: the host looks it up */
-  tn_str expr;      /* the predicate: "where[0]: all(v + bn.epsilon > 0)" */
-  tn_str got;       /* what was found */
-  tn_str hint;      /* what would help; may be empty */
+  uint32_t reason;        /* tn_reason */
+  tn_str who;             /* rule or pass */
+  tn_node root;           /* the node looked at; TN_NONE: none */
+  tn_value value;         /* the value that decided; TN_NONE: none */
+  tn_str place;           /* name of the root as the user knows it; empty: the host looks it up */
+  tn_str expr;            /* the predicate: "where[0]: all(v + bn.epsilon > 0)" */
+  tn_str got;             /* what was found */
+  tn_str hint;            /* what would help; may be empty */
   uint32_t matched_nodes; /* of the pattern, for near misses */
   uint32_t pattern_nodes;
 } tn_explain_record;

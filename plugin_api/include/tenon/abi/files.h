@@ -19,7 +19,8 @@ typedef struct tn_files_api {
   uint32_t size;
   uint32_t reserved;
   tn_status (*open)(tn_str path, const tn_diag* diag, tn_file** file);
-  /* A file named inside `base` (external data): relative only, links resolved, never outside base's folder. */
+  /* A file named inside `base` (external data): relative only, links resolved, never outside base's folder.
+   */
   tn_status (*open_beside)(tn_str base, tn_str relative, const tn_diag* diag, tn_file** file);
   const uint8_t* (*data)(tn_file* file); /* read-only, valid until release */
   uint64_t (*size_bytes)(tn_file* file);

@@ -9,8 +9,9 @@ extern "C" {
 
 #define TN_PLUGIN_OPTIONS_ID "tenon.plugin-options.draft/1"
 
-/* The plugin checks them in open: an option it does not know, or a wrong value, is an error through diag. A plugin
- * that never asks for this interface takes no options, and the host says so when the manifest gives some. */
+/* The plugin checks them in open: an option it does not know, or a wrong value, is an error through diag. A
+ * plugin that never asks for this interface takes no options, and the host says so when the manifest gives
+ * some. */
 typedef struct tn_plugin_options_api {
   uint32_t size;
   uint32_t reserved;

@@ -1,5 +1,5 @@
-/* tenon.passes.draft/1: rewrites of a whole graph. The host's wrapper gives every pass its switch, options, time,
- * verification after, dump, undo and bisect; a pass only rewrites. */
+/* tenon.passes.draft/1: rewrites of a whole graph. The host's wrapper gives every pass its switch, options,
+ * time, verification after, dump, undo and bisect; a pass only rewrites. */
 #ifndef TENON_ABI_PASS_H
 #define TENON_ABI_PASS_H
 #include "explain.h"
@@ -27,20 +27,21 @@ typedef struct tn_option_def {
 /* What a pass gets. Valid during run. */
 typedef struct tn_pass_ctx {
   uint32_t size;
-  int32_t level;          /* manifest level 0..3 */
+  int32_t level; /* manifest level 0..3 */
   tn_graph* graph;
   const tn_host* host;
   tn_str precision_mode;  /* strict, exact, faithful, bf16, fp16, fast */
   const tn_attr* options; /* one for each option of the record, in its order, defaults filled in */
   uint32_t option_count;
-  uint32_t rules_verify;  /* 0 off, 1 auto, 2 sample: repeat a rule's check at its real matches */
+  uint32_t rules_verify; /* 0 off, 1 auto, 2 sample: repeat a rule's check at its real matches */
   const tn_explain* explain;
   const tn_rule_source* rule_sources; /* the manifest's and the plugins' rule files, in their order */
   uint32_t rule_source_count;
   uint32_t reserved;
   /* "on", "off", or none when nothing was said about this name (rule id, switch name or alias). */
   tn_str (*switch_of)(const struct tn_pass_ctx* ctx, tn_str name);
-  /* One applied rewrite of rule or step `who`; `matched` counts places whose pattern was found. For the summary. */
+  /* One applied rewrite of rule or step `who`; `matched` counts places whose pattern was found. For the
+   * summary. */
   void (*count)(const struct tn_pass_ctx* ctx, tn_str who, uint64_t matched, uint64_t applied);
   int (*cancelled)(const struct tn_pass_ctx* ctx); /* non-zero: return soon */
 } tn_pass_ctx;
@@ -56,7 +57,7 @@ typedef struct tn_pass_record {
   int32_t level;  /* the lowest level at which the default pipeline has it */
   uint32_t option_count;
   const tn_option_def* options;
-  const tn_str* after;   /* passes that come earlier when both are named */
+  const tn_str* after; /* passes that come earlier when both are named */
   const tn_str* before;
   const tn_str* aliases; /* other names for switches: CANN's, ONNX Runtime's, the articles' */
   uint32_t after_count, before_count, alias_count;

@@ -1,4 +1,5 @@
-/* Fusion rules as data: files a plugin carries, named constant transforms, and the engine behind `tenon rules`. */
+/* Fusion rules as data: files a plugin carries, named constant transforms, and the engine behind `tenon
+ * rules`. */
 #ifndef TENON_ABI_RULES_H
 #define TENON_ABI_RULES_H
 #include "explain.h"
@@ -9,8 +10,8 @@ extern "C" {
 #endif
 
 typedef struct tn_rule_source {
-  tn_str path; /* for messages; "plugin com.acme: acme.json" when carried by a plugin */
-  tn_str text; /* JSON */
+  tn_str path;      /* for messages; "plugin com.acme: acme.json" when carried by a plugin */
+  tn_str text;      /* JSON */
   uint32_t builtin; /* 1: default priority 9000 instead of 7000 */
   uint32_t reserved;
 } tn_rule_source;
@@ -33,7 +34,9 @@ typedef struct tn_transform {
   uint32_t parameter_count;
   uint32_t reserved;
   /* Gives the result to sink once; arguments in the order of `parameters`. */
-  tn_status (*apply)(void* instance, const tn_tensor* arguments, uint32_t count, void (*sink)(void* context, const tn_tensor* result), void* context, const tn_diag* diag);
+  tn_status (*apply)(void* instance, const tn_tensor* arguments, uint32_t count,
+                     void (*sink)(void* context, const tn_tensor* result), void* context,
+                     const tn_diag* diag);
 } tn_transform;
 typedef struct tn_transform_list {
   uint32_t size;
@@ -56,11 +59,17 @@ typedef struct tn_rule_info {
 typedef struct tn_rule_engine_api {
   uint32_t size;
   uint32_t reserved;
-  /* Parses and checks; all findings go to diag with file:line:col. TN_OK when no error was found. sink gets each good rule. */
-  tn_status (*check)(void* instance, const tn_rule_source* sources, uint32_t count, int strict, void (*sink)(void* context, const tn_rule_info* info), void* context, const tn_diag* diag);
-  /* Proves the rules numerically on graphs made from their own patterns; report gets one line of text a case. */
-  tn_status (*test)(void* instance, const tn_rule_source* sources, uint32_t count, tn_str only_rule, uint64_t seed,
-                    void (*report)(void* context, tn_str rule, tn_str case_name, int passed, tn_str text), void* context, const tn_diag* diag);
+  /* Parses and checks; all findings go to diag with file:line:col. TN_OK when no error was found. sink gets
+   * each good rule. */
+  tn_status (*check)(void* instance, const tn_rule_source* sources, uint32_t count, int strict,
+                     void (*sink)(void* context, const tn_rule_info* info), void* context,
+                     const tn_diag* diag);
+  /* Proves the rules numerically on graphs made from their own patterns; report gets one line of text a case.
+   */
+  tn_status (*test)(void* instance, const tn_rule_source* sources, uint32_t count, tn_str only_rule,
+                    uint64_t seed,
+                    void (*report)(void* context, tn_str rule, tn_str case_name, int passed, tn_str text),
+                    void* context, const tn_diag* diag);
 } tn_rule_engine_api;
 
 #ifdef __cplusplus

@@ -17,7 +17,9 @@
 namespace tenon::sdk {
 
 inline tn_str str(std::string_view text) noexcept { return {text.data(), text.size()}; }
-inline std::string_view view(tn_str text) noexcept { return {text.data ? text.data : "", text.data ? text.size : 0}; }
+inline std::string_view view(tn_str text) noexcept {
+  return {text.data ? text.data : "", text.data ? text.size : 0};
+}
 inline std::string text(tn_str s) { return std::string(view(s)); }
 
 /// A borrowed array. Like std::span, for C++17.
@@ -28,7 +30,8 @@ class Span {
   constexpr Span(T* data, size_t size) noexcept : data_(data), size_(size) {}
   template <class C, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C&>().data()), T*>>>
   constexpr Span(C& c) noexcept : data_(c.data()), size_(c.size()) {}
-  template <class C, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<const C&>().data()), T*>>>
+  template <class C,
+            class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<const C&>().data()), T*>>>
   constexpr Span(const C& c) noexcept : data_(c.data()), size_(c.size()) {}
   constexpr T* data() const noexcept { return data_; }
   constexpr size_t size() const noexcept { return size_; }
@@ -84,11 +87,16 @@ class Diag {
  public:
   Diag() = default;
   explicit Diag(const tn_diag* d) noexcept : d_(d) {}
-  void report(tn_severity severity, std::string_view code, std::string_view where, std::string_view message) const noexcept {
+  void report(tn_severity severity, std::string_view code, std::string_view where,
+              std::string_view message) const noexcept {
     if (d_ && d_->report) d_->report(d_->context, severity, str(code), str(where), str(message));
   }
-  void error(std::string_view where, std::string_view message, std::string_view code = {}) const noexcept { report(TN_SEVERITY_ERROR, code, where, message); }
-  void warn(std::string_view where, std::string_view message, std::string_view code = {}) const noexcept { report(TN_SEVERITY_WARNING, code, where, message); }
+  void error(std::string_view where, std::string_view message, std::string_view code = {}) const noexcept {
+    report(TN_SEVERITY_ERROR, code, where, message);
+  }
+  void warn(std::string_view where, std::string_view message, std::string_view code = {}) const noexcept {
+    report(TN_SEVERITY_WARNING, code, where, message);
+  }
   const tn_diag* raw() const noexcept { return d_; }
 
  private:
@@ -117,7 +125,8 @@ class DiagBuffer {
   std::string text_;
 };
 
-/// Runs f and turns every exception into a status and one message. The only door through which our code is entered.
+/// Runs f and turns every exception into a status and one message. The only door through which our code is
+/// entered.
 template <class F>
 tn_status guarded(const tn_diag* diag, F&& f) noexcept {
   const Diag d(diag);
@@ -147,14 +156,17 @@ tn_status guarded(const tn_diag* diag, F&& f) noexcept {
 inline void check(tn_status status, const char* doing, const DiagBuffer* said = nullptr) {
   if (status == TN_OK) return;
   std::string m = doing;
-  m += said && !said->text().empty() ? ": " + said->text() : format(" failed (status %d)", static_cast<int>(status));
+  m += said && !said->text().empty() ? ": " + said->text()
+                                     : format(" failed (status %d)", static_cast<int>(status));
   throw Failure(status, std::move(m));
 }
 
 /// a*b, or Failure when it does not fit 63 bits.
 inline int64_t checked_mul(int64_t a, int64_t b) {
   int64_t r = 0;
-  if (__builtin_mul_overflow(a, b, &r)) throw Failure(TN_ERR_LIMIT, format("size overflow: %lld * %lld is too large", static_cast<long long>(a), static_cast<long long>(b)));
+  if (__builtin_mul_overflow(a, b, &r))
+    throw Failure(TN_ERR_LIMIT, format("size overflow: %lld * %lld is too large", static_cast<long long>(a),
+                                       static_cast<long long>(b)));
   return r;
 }
 

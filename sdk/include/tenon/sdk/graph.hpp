@@ -1,10 +1,11 @@
-// Reading a graph: thin views over tenon.graph. Everything is borrowed from the graph, valid until its next edit.
+// Reading a graph: thin views over tenon.graph. Everything is borrowed from the graph, valid until its next
+// edit.
 #pragma once
 #include <optional>
 
-#include "tensor.hpp"
 #include "tenon/abi/graph.h"
 #include "tenon/abi/symbols.h"
+#include "tensor.hpp"
 
 namespace tenon::sdk {
 
@@ -65,7 +66,8 @@ class Attributes {
 
 class Node {
  public:
-  Node(const tn_graph_api* api, tn_node id, const tn_node_info& info) noexcept : api_(api), id_(id), info_(info) {}
+  Node(const tn_graph_api* api, tn_node id, const tn_node_info& info) noexcept
+      : api_(api), id_(id), info_(info) {}
   tn_node id() const noexcept { return id_; }
   bool alive() const noexcept { return info_.alive != 0; }
   tn_sym op() const noexcept { return info_.op; }
@@ -82,7 +84,9 @@ class Node {
   Attributes attrs() const noexcept { return Attributes(api_, info_); }
   const tn_node_info& raw() const noexcept { return info_; }
   /// For messages: the node's name, or its operator when it has none.
-  std::string label() const { return info_.name.size ? std::string(name()) : "(unnamed " + std::string(op_name()) + ")"; }
+  std::string label() const {
+    return info_.name.size ? std::string(name()) : "(unnamed " + std::string(op_name()) + ")";
+  }
 
  private:
   const tn_graph_api* api_;
@@ -167,8 +171,12 @@ class GraphView {
   tn_graph* graph_;
 };
 
-inline Span<const tn_dim> dims_of(const tn_type& t) noexcept { return {t.dims, t.rank > 0 ? static_cast<size_t>(t.rank) : 0}; }
-inline tn_type tensor_type(tn_dtype dtype, Span<const tn_dim> dims) noexcept { return {TN_KIND_TENSOR, dtype, static_cast<int32_t>(dims.size()), 0, dims.data()}; }
+inline Span<const tn_dim> dims_of(const tn_type& t) noexcept {
+  return {t.dims, t.rank > 0 ? static_cast<size_t>(t.rank) : 0};
+}
+inline tn_type tensor_type(tn_dtype dtype, Span<const tn_dim> dims) noexcept {
+  return {TN_KIND_TENSOR, dtype, static_cast<int32_t>(dims.size()), 0, dims.data()};
+}
 inline tn_type unranked_type(tn_dtype dtype) noexcept { return {TN_KIND_TENSOR, dtype, -1, 0, nullptr}; }
 
 }  // namespace tenon::sdk

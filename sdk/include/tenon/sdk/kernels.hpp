@@ -26,8 +26,14 @@ class OperandView {
   }
   int64_t count() const { return element_count(dims()); }
   bool constant() const noexcept { return o_->constant != 0; }
-  template <class T> const T* data() const noexcept { return static_cast<const T*>(o_->data); }
-  TensorView tensor() const { return tn_tensor{dtype(), rank(), o_->type.dims, const_cast<void*>(o_->data), packed_bytes(dtype(), count())}; }
+  template <class T>
+  const T* data() const noexcept {
+    return static_cast<const T*>(o_->data);
+  }
+  TensorView tensor() const {
+    return tn_tensor{dtype(), rank(), o_->type.dims, const_cast<void*>(o_->data),
+                     packed_bytes(dtype(), count())};
+  }
   const tn_operand& raw() const noexcept { return *o_; }
 
  private:
@@ -58,20 +64,27 @@ class PlanView {
   template <class F>
   void parallel(uint32_t n, F&& f) const {
     if (v_->parallel)
-      v_->parallel(v_->context, n, [](void* c, uint32_t i, uint32_t w) { (*static_cast<std::remove_reference_t<F>*>(c))(i, w); }, &f);
+      v_->parallel(
+          v_->context, n,
+          [](void* c, uint32_t i, uint32_t w) { (*static_cast<std::remove_reference_t<F>*>(c))(i, w); }, &f);
     else
       for (uint32_t i = 0; i < n; ++i) f(i, 0u);
   }
   /// fill(source, dst) makes the packed form of constant input i, once for all plans that use this key.
   template <class T = void, class F>
   const T* packed(uint32_t i, std::string_view key, uint64_t bytes, F&& fill) const {
-    struct Call { std::remove_reference_t<F>* f; DiagBuffer said; } call{&fill, {}};
+    struct Call {
+      std::remove_reference_t<F>* f;
+      DiagBuffer said;
+    } call{&fill, {}};
     const void* blob = nullptr;
-    const tn_status s = v_->packed(v_->context, i, str(key), bytes,
+    const tn_status s = v_->packed(
+        v_->context, i, str(key), bytes,
         [](void* c, const tn_tensor* source, void* dst) -> tn_status {
           auto* self = static_cast<Call*>(c);
           return guarded(self->said.raw(), [&] { (*self->f)(TensorView(*source), dst); });
-        }, &call, &blob);
+        },
+        &call, &blob);
     check(s, "packing a constant", &call.said);
     return static_cast<const T*>(blob);
   }
@@ -93,7 +106,10 @@ class Planned {
     p_->state = state.release();
     p_->free_state = [](void* s) { delete static_cast<State*>(s); };
   }
-  void set(tn_kernel_fn fn, uint32_t tiles = 1) { p_->fn = fn; p_->tiles = tiles; }
+  void set(tn_kernel_fn fn, uint32_t tiles = 1) {
+    p_->fn = fn;
+    p_->tiles = tiles;
+  }
   tn_planned& raw() noexcept { return *p_; }
 
  private:
@@ -101,14 +117,26 @@ class Planned {
 };
 
 // In the hot path.
-template <class T> inline const T* in(const tn_kernel_args* a, uint32_t i) noexcept { return static_cast<const T*>(a->inputs[i]); }
-template <class T> inline T* out(const tn_kernel_args* a, uint32_t i = 0) noexcept { return static_cast<T*>(a->outputs[i]); }
-template <class T> inline const T& state(const tn_kernel_args* a) noexcept { return *static_cast<const T*>(a->state); }
-template <class T> inline T* workspace(const tn_kernel_args* a, uint32_t worker) noexcept {
+template <class T>
+inline const T* in(const tn_kernel_args* a, uint32_t i) noexcept {
+  return static_cast<const T*>(a->inputs[i]);
+}
+template <class T>
+inline T* out(const tn_kernel_args* a, uint32_t i = 0) noexcept {
+  return static_cast<T*>(a->outputs[i]);
+}
+template <class T>
+inline const T& state(const tn_kernel_args* a) noexcept {
+  return *static_cast<const T*>(a->state);
+}
+template <class T>
+inline T* workspace(const tn_kernel_args* a, uint32_t worker) noexcept {
   return reinterpret_cast<T*>(static_cast<char*>(a->workspace) + worker * a->workspace_stride);
 }
 /// Half-open range of [0, n) that tile t of `tiles` handles, in multiples of `grain`.
-struct Range { int64_t begin, end; };
+struct Range {
+  int64_t begin, end;
+};
 inline Range tile_range(int64_t n, uint32_t tiles, uint32_t t, int64_t grain = 1) noexcept {
   const int64_t blocks = (n + grain - 1) / grain, per = blocks / tiles, extra = blocks % tiles;
   const int64_t b = per * t + (t < extra ? t : extra), e = b + per + (t < extra ? 1 : 0);
@@ -116,7 +144,8 @@ inline Range tile_range(int64_t n, uint32_t tiles, uint32_t t, int64_t grain = 1
 }
 /// How many tiles are worth it: one until `work` passes grain units, then up to `per_thread` a thread.
 inline uint32_t tiles_for(int64_t work, int64_t grain, uint32_t threads, uint32_t per_thread = 1) noexcept {
-  const int64_t n = std::min<int64_t>(work / std::max<int64_t>(grain, 1), static_cast<int64_t>(threads) * per_thread);
+  const int64_t n =
+      std::min<int64_t>(work / std::max<int64_t>(grain, 1), static_cast<int64_t>(threads) * per_thread);
   return n < 1 ? 1u : static_cast<uint32_t>(n);
 }
 
@@ -126,7 +155,10 @@ class Run {
   explicit Run(const tn_kernel_args* a) noexcept : api(a->api), run(a->run) {}
   const tn_run_api* api;
   tn_run* run;
-  bool has_input(uint32_t i) const { tn_tensor t; return api->input_tensor(run, i, &t) == TN_OK; }
+  bool has_input(uint32_t i) const {
+    tn_tensor t;
+    return api->input_tensor(run, i, &t) == TN_OK;
+  }
   TensorView input(uint32_t i) const {
     tn_tensor t;
     check(api->input_tensor(run, i, &t), format("reading operand %u", i).c_str());
@@ -134,7 +166,8 @@ class Run {
   }
   void* output(uint32_t i, tn_dtype dtype, Span<const int64_t> dims) const {
     void* p = nullptr;
-    check(api->output_tensor(run, i, dtype, static_cast<int32_t>(dims.size()), dims.data(), &p), format("allocating result %u of shape %s", i, dims_text(dims).c_str()).c_str());
+    check(api->output_tensor(run, i, dtype, static_cast<int32_t>(dims.size()), dims.data(), &p),
+          format("allocating result %u of shape %s", i, dims_text(dims).c_str()).c_str());
     return p;
   }
 };
@@ -156,13 +189,30 @@ class KernelBuilder {
   }
   KernelBuilder(const KernelBuilder&) = delete;
   KernelBuilder& operator=(const KernelBuilder&) = delete;
-  KernelBuilder& flags(uint32_t f) { r_.flags |= f; return *this; }
-  KernelBuilder& rank(int32_t k) { r_.rank = k; return *this; }
-  KernelBuilder& device(const char* d) { r_.device = str(d); return *this; }
-  KernelBuilder& cpu(uint64_t features) { r_.cpu_features = features; return *this; }
-  KernelBuilder& versions(int32_t lo, int32_t hi) { r_.min_version = lo; r_.max_version = hi; return *this; }
+  KernelBuilder& flags(uint32_t f) {
+    r_.flags |= f;
+    return *this;
+  }
+  KernelBuilder& rank(int32_t k) {
+    r_.rank = k;
+    return *this;
+  }
+  KernelBuilder& device(const char* d) {
+    r_.device = str(d);
+    return *this;
+  }
+  KernelBuilder& cpu(uint64_t features) {
+    r_.cpu_features = features;
+    return *this;
+  }
+  KernelBuilder& versions(int32_t lo, int32_t hi) {
+    r_.min_version = lo;
+    r_.max_version = hi;
+    return *this;
+  }
   /// The next operand's rule. {}: anything.
-  KernelBuilder& input(std::vector<tn_dtype> dtypes = {}, uint32_t flags = 0, int32_t min_rank = 0, int32_t max_rank = -1, uint32_t same_as = 0, uint32_t kinds = 0) {
+  KernelBuilder& input(std::vector<tn_dtype> dtypes = {}, uint32_t flags = 0, int32_t min_rank = 0,
+                       int32_t max_rank = -1, uint32_t same_as = 0, uint32_t kinds = 0) {
     add(inputs_, std::move(dtypes), flags, min_rank, max_rank, same_as, kinds);
     return *this;
   }
@@ -170,8 +220,14 @@ class KernelBuilder {
     add(outputs_, std::move(dtypes), flags, 0, -1, 0, 0);
     return *this;
   }
-  KernelBuilder& in_place(uint32_t output, uint32_t input) { aliases_.push_back({output, input, TN_ALIAS_IN_PLACE, 0}); return *this; }
-  KernelBuilder& view_of(uint32_t output, uint32_t input) { aliases_.push_back({output, input, TN_ALIAS_VIEW, 0}); return *this; }
+  KernelBuilder& in_place(uint32_t output, uint32_t input) {
+    aliases_.push_back({output, input, TN_ALIAS_IN_PLACE, 0});
+    return *this;
+  }
+  KernelBuilder& view_of(uint32_t output, uint32_t input) {
+    aliases_.push_back({output, input, TN_ALIAS_VIEW, 0});
+    return *this;
+  }
   template <void (*F)(const PlanView&, Planned&)>
   KernelBuilder& plan() {
     r_.plan = [](void*, const tn_plan_view* v, tn_planned* out, const tn_diag* diag) noexcept -> tn_status {
@@ -182,7 +238,8 @@ class KernelBuilder {
     };
     return *this;
   }
-  /// F throws decline(why) when the kernel cannot take the node. Shapes may be unknown still: be tolerant then.
+  /// F throws decline(why) when the kernel cannot take the node. Shapes may be unknown still: be tolerant
+  /// then.
   template <void (*F)(const PlanView&)>
   KernelBuilder& match() {
     r_.match = [](void*, const tn_plan_view* v, const tn_diag* why) noexcept -> tn_status {
@@ -212,10 +269,12 @@ class KernelBuilder {
   }
 
  private:
-  void add(std::vector<tn_operand_rule>& to, std::vector<tn_dtype> dtypes, uint32_t flags, int32_t lo, int32_t hi, uint32_t same, uint32_t kinds) {
+  void add(std::vector<tn_operand_rule>& to, std::vector<tn_dtype> dtypes, uint32_t flags, int32_t lo,
+           int32_t hi, uint32_t same, uint32_t kinds) {
     dtypes_.push_back(std::move(dtypes));
     const auto& d = dtypes_.back();
-    to.push_back({d.empty() ? nullptr : d.data(), static_cast<uint32_t>(d.size()), flags, lo, hi, same, kinds});
+    to.push_back(
+        {d.empty() ? nullptr : d.data(), static_cast<uint32_t>(d.size()), flags, lo, hi, same, kinds});
   }
   tn_kernel_record r_{};
   std::string id_, op_;

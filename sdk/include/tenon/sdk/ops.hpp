@@ -7,11 +7,12 @@
 
 namespace tenon::sdk {
 
-/// Inference of one node. Dimensions are tn_dim: numbers >= 0, or handles of expressions; combine them with the
-/// functions here, never with C++ operators, unless both are known numbers.
+/// Inference of one node. Dimensions are tn_dim: numbers >= 0, or handles of expressions; combine them with
+/// the functions here, never with C++ operators, unless both are known numbers.
 class Infer {
  public:
-  Infer(const tn_infer_api* api, tn_infer* infer) noexcept : api_(api), infer_(infer), node_(api->node(infer)) {}
+  Infer(const tn_infer_api* api, tn_infer* infer) noexcept
+      : api_(api), infer_(infer), node_(api->node(infer)) {}
 
   const tn_node_info& node() const noexcept { return *node_; }
   Attributes attrs() const noexcept { return Attributes(api_->graph_api, *node_); }
@@ -19,8 +20,12 @@ class Infer {
   uint32_t input_count() const noexcept { return node_->input_count; }
   uint32_t output_count() const noexcept { return node_->output_count; }
   /// The result is wanted.
-  bool has_output(uint32_t i) const noexcept { return i < node_->output_count && node_->outputs[i] != TN_NONE; }
-  bool has_input(uint32_t i) const noexcept { return i < node_->input_count && api_->input_type(infer_, i) != nullptr; }
+  bool has_output(uint32_t i) const noexcept {
+    return i < node_->output_count && node_->outputs[i] != TN_NONE;
+  }
+  bool has_input(uint32_t i) const noexcept {
+    return i < node_->input_count && api_->input_type(infer_, i) != nullptr;
+  }
   /// Kind TN_KIND_NONE when omitted or unknown.
   tn_type type(uint32_t i) const noexcept {
     const tn_type* t = i < node_->input_count ? api_->input_type(infer_, i) : nullptr;
@@ -64,7 +69,9 @@ class Infer {
   void set(uint32_t i, tn_dtype dtype, Span<const tn_dim> dims) { set(i, tensor_type(dtype, dims)); }
   void set_unranked(uint32_t i, tn_dtype dtype) { set(i, unranked_type(dtype)); }
   void set_elements(uint32_t i, Span<const tn_dim> e) {
-    if (has_output(i)) check(api_->set_output_elements(infer_, i, e.data(), static_cast<uint32_t>(e.size())), "setting a result's elements");
+    if (has_output(i))
+      check(api_->set_output_elements(infer_, i, e.data(), static_cast<uint32_t>(e.size())),
+            "setting a result's elements");
   }
   /// A dim that is known only when the node has run.
   tn_dim data_dependent(uint32_t output, uint32_t axis, int64_t lo = 0, int64_t hi = TN_DIM_MAX) {
@@ -99,7 +106,9 @@ class Infer {
     for (tn_dim d : dims) p = mul(p, d);
     return p;
   }
-  tn_truth compare(tn_dim_relation r, tn_dim a, tn_dim b) const { return api_->symbols->compare(graph(), r, a, b); }
+  tn_truth compare(tn_dim_relation r, tn_dim a, tn_dim b) const {
+    return api_->symbols->compare(graph(), r, a, b);
+  }
   bool equal(tn_dim a, tn_dim b) const { return a == b || compare(TN_DIM_EQ, a, b) == TN_YES; }
   bool differ(tn_dim a, tn_dim b) const { return a != b && compare(TN_DIM_EQ, a, b) == TN_NO; }
   std::string text(tn_dim d) const { return std::string(sdk::view(api_->symbols->text(graph(), d))); }
@@ -109,12 +118,16 @@ class Infer {
     return s + "]";
   }
 
-  /// Numpy broadcasting of one axis: numbers must agree or be 1; an unknown against a number > 1 is that number.
+  /// Numpy broadcasting of one axis: numbers must agree or be 1; an unknown against a number > 1 is that
+  /// number.
   tn_dim broadcast_dim(tn_dim a, tn_dim b) {
     if (a == b || b == 1) return a;
     if (a == 1) return b;
-    if (a >= 0 && b >= 0) fail("cannot broadcast: dimensions " + std::to_string(a) + " and " + std::to_string(b) + " differ and neither is 1");
-    if (a >= 0 || b >= 0) return a >= 0 ? a : b;  // the unknown one is 1 or equal; a number of 0 or more than 1 wins
+    if (a >= 0 && b >= 0)
+      fail("cannot broadcast: dimensions " + std::to_string(a) + " and " + std::to_string(b) +
+           " differ and neither is 1");
+    if (a >= 0 || b >= 0)
+      return a >= 0 ? a : b;  // the unknown one is 1 or equal; a number of 0 or more than 1 wins
     if (equal(a, b)) return a;
     int64_t lo = 0, hi = 0;
     api_->symbols->range(graph(), a, &lo, &hi);
@@ -127,14 +140,17 @@ class Infer {
     const size_t n = a.size() > b.size() ? a.size() : b.size();
     std::vector<tn_dim> r(n);
     for (size_t i = 0; i < n; ++i) {
-      const tn_dim x = i + a.size() >= n ? a[i + a.size() - n] : 1, y = i + b.size() >= n ? b[i + b.size() - n] : 1;
+      const tn_dim x = i + a.size() >= n ? a[i + a.size() - n] : 1,
+                   y = i + b.size() >= n ? b[i + b.size() - n] : 1;
       r[i] = broadcast_dim(x, y);
     }
     return r;
   }
   /// axis in [-rank, rank) made non-negative; Failure naming both otherwise.
   static int64_t axis(int64_t a, int64_t rank, const char* what = "axis") {
-    if (a < -rank || a >= rank) sdk::fail(format("%s %lld is outside [%lld, %lld)", what, static_cast<long long>(a), static_cast<long long>(-rank), static_cast<long long>(rank)));
+    if (a < -rank || a >= rank)
+      sdk::fail(format("%s %lld is outside [%lld, %lld)", what, static_cast<long long>(a),
+                       static_cast<long long>(-rank), static_cast<long long>(rank)));
     return a < 0 ? a + rank : a;
   }
 
@@ -142,7 +158,8 @@ class Infer {
   Span<const tn_type> region(uint32_t r, Span<const tn_type> inputs) {
     const tn_type* out = nullptr;
     uint32_t n = 0;
-    const tn_status s = api_->infer_region(infer_, r, inputs.data(), static_cast<uint32_t>(inputs.size()), &out, &n);
+    const tn_status s =
+        api_->infer_region(infer_, r, inputs.data(), static_cast<uint32_t>(inputs.size()), &out, &n);
     if (s != TN_OK) throw Failure(s, "its body could not be inferred");
     return {out, n};
   }
@@ -174,12 +191,22 @@ class OpBuilder {
   }
   OpBuilder(const OpBuilder&) = delete;
   OpBuilder& operator=(const OpBuilder&) = delete;
-  OpBuilder& doc(const char* d) { def_.doc = str(d); return *this; }
-  OpBuilder& flags(uint32_t f) { def_.flags |= f; return *this; }
-  OpBuilder& alias(const char* a) { aliases_.push_back(str(a)); return *this; }
+  OpBuilder& doc(const char* d) {
+    def_.doc = str(d);
+    return *this;
+  }
+  OpBuilder& flags(uint32_t f) {
+    def_.flags |= f;
+    return *this;
+  }
+  OpBuilder& alias(const char* a) {
+    aliases_.push_back(str(a));
+    return *this;
+  }
   OpBuilder& input(const char* name, const char* type, uint32_t flags = 0) {
     inputs_.push_back({str(name), str(type), flags, 0});
-    if (!(flags & (TN_PARAM_OPTIONAL | TN_PARAM_VARIADIC))) def_.min_inputs = static_cast<uint32_t>(inputs_.size());
+    if (!(flags & (TN_PARAM_OPTIONAL | TN_PARAM_VARIADIC)))
+      def_.min_inputs = static_cast<uint32_t>(inputs_.size());
     return *this;
   }
   OpBuilder& output(const char* name, const char* type, uint32_t flags = 0) {
@@ -187,21 +214,44 @@ class OpBuilder {
     if (!(flags & TN_PARAM_OPTIONAL)) def_.min_outputs = static_cast<uint32_t>(outputs_.size());
     return *this;
   }
-  OpBuilder& min_inputs(uint32_t n) { def_.min_inputs = n; return *this; }
+  OpBuilder& min_inputs(uint32_t n) {
+    def_.min_inputs = n;
+    return *this;
+  }
   OpBuilder& type_var(const char* name, std::initializer_list<tn_dtype> dtypes = {}, uint32_t kinds = 0) {
     dtypes_.emplace_back(dtypes);
-    vars_.push_back({str(name), dtypes_.back().empty() ? nullptr : dtypes_.back().data(), static_cast<uint32_t>(dtypes_.back().size()), kinds});
+    vars_.push_back({str(name), dtypes_.back().empty() ? nullptr : dtypes_.back().data(),
+                     static_cast<uint32_t>(dtypes_.back().size()), kinds});
     return *this;
   }
   OpBuilder& type_var(const char* name, const std::vector<tn_dtype>& dtypes, uint32_t kinds = 0) {
     dtypes_.push_back(dtypes);
-    vars_.push_back({str(name), dtypes_.back().empty() ? nullptr : dtypes_.back().data(), static_cast<uint32_t>(dtypes_.back().size()), kinds});
+    vars_.push_back({str(name), dtypes_.back().empty() ? nullptr : dtypes_.back().data(),
+                     static_cast<uint32_t>(dtypes_.back().size()), kinds});
     return *this;
   }
-  OpBuilder& attr(const char* name, tn_attr_kind kind, bool required = false) { attr_def(name, kind).required = required; return *this; }
-  OpBuilder& attr_int(const char* name, int64_t value) { auto& a = attr_def(name, TN_ATTR_INT); a.has_default = 1; a.default_int = value; return *this; }
-  OpBuilder& attr_float(const char* name, double value) { auto& a = attr_def(name, TN_ATTR_FLOAT); a.has_default = 1; a.default_float = value; return *this; }
-  OpBuilder& attr_string(const char* name, const char* value) { auto& a = attr_def(name, TN_ATTR_STRING); a.has_default = 1; a.default_string = str(value); return *this; }
+  OpBuilder& attr(const char* name, tn_attr_kind kind, bool required = false) {
+    attr_def(name, kind).required = required;
+    return *this;
+  }
+  OpBuilder& attr_int(const char* name, int64_t value) {
+    auto& a = attr_def(name, TN_ATTR_INT);
+    a.has_default = 1;
+    a.default_int = value;
+    return *this;
+  }
+  OpBuilder& attr_float(const char* name, double value) {
+    auto& a = attr_def(name, TN_ATTR_FLOAT);
+    a.has_default = 1;
+    a.default_float = value;
+    return *this;
+  }
+  OpBuilder& attr_string(const char* name, const char* value) {
+    auto& a = attr_def(name, TN_ATTR_STRING);
+    a.has_default = 1;
+    a.default_string = str(value);
+    return *this;
+  }
   template <void (*F)(Infer&)>
   OpBuilder& infer() {
     def_.infer = [](void*, const tn_infer_api* api, tn_infer* raw) noexcept -> tn_status {
@@ -240,7 +290,8 @@ class OpBuilder {
 
  private:
   template <void (*F)(Editor&, const Node&)>
-  static tn_status rewrite(void*, const tn_graph_api* g, const tn_edit_api* e, tn_graph* graph, tn_edit* edit, tn_node node, const tn_diag* diag) noexcept {
+  static tn_status rewrite(void*, const tn_graph_api* g, const tn_edit_api* e, tn_graph* graph, tn_edit* edit,
+                           tn_node node, const tn_diag* diag) noexcept {
     return guarded(diag, [&] {
       Editor editor(g, e, graph, edit);
       F(editor, editor.graph().node(node));

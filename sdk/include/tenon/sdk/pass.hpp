@@ -15,7 +15,9 @@ class Pass {
   const tn_pass_ctx& raw() const noexcept { return *ctx_; }
   const tn_host* host() const noexcept { return ctx_->host; }
   template <class T>
-  const T* service(const char* id) const { return static_cast<const T*>(ctx_->host->get_interface(ctx_->host, id)); }
+  const T* service(const char* id) const {
+    return static_cast<const T*>(ctx_->host->get_interface(ctx_->host, id));
+  }
   GraphView graph() const { return GraphView(service<tn_graph_api>(TN_GRAPH_ID), ctx_->graph); }
   const tn_registry_api* registry() const { return service<tn_registry_api>(TN_REGISTRY_ID); }
   const tn_eval_api* eval() const { return service<tn_eval_api>(TN_EVAL_ID); }
@@ -28,15 +30,21 @@ class Pass {
   std::string_view precision() const noexcept { return sdk::view(ctx_->precision_mode); }
   int32_t level() const noexcept { return ctx_->level; }
   /// "on", "off" or "" when nothing was said about it.
-  std::string_view switch_of(std::string_view name) const { return sdk::view(ctx_->switch_of(ctx_, str(name))); }
-  void count(std::string_view who, uint64_t matched, uint64_t applied) const { ctx_->count(ctx_, str(who), matched, applied); }
+  std::string_view switch_of(std::string_view name) const {
+    return sdk::view(ctx_->switch_of(ctx_, str(name)));
+  }
+  void count(std::string_view who, uint64_t matched, uint64_t applied) const {
+    ctx_->count(ctx_, str(who), matched, applied);
+  }
   bool cancelled() const { return ctx_->cancelled && ctx_->cancelled(ctx_); }
   /// A transaction named after the step; inactive when the limit of applied rewrites was reached.
   Transaction edit(std::string_view who) const {
-    return Transaction(service<tn_graph_api>(TN_GRAPH_ID), service<tn_edit_api>(TN_GRAPH_EDIT_ID), ctx_->graph, who);
+    return Transaction(service<tn_graph_api>(TN_GRAPH_ID), service<tn_edit_api>(TN_GRAPH_EDIT_ID),
+                       ctx_->graph, who);
   }
   bool detailed() const noexcept { return ctx_->explain && ctx_->explain->detailed; }
-  void explain(tn_reason reason, std::string_view who, tn_node root, std::string_view got = {}, std::string_view expr = {}, std::string_view hint = {}, tn_value value = TN_NONE) const {
+  void explain(tn_reason reason, std::string_view who, tn_node root, std::string_view got = {},
+               std::string_view expr = {}, std::string_view hint = {}, tn_value value = TN_NONE) const {
     if (!ctx_->explain || !ctx_->explain->record) return;
     tn_explain_record r{};
     r.size = sizeof r;
@@ -56,7 +64,8 @@ class Pass {
     const tn_sym s = g->symbol(str(name));
     for (uint32_t i = 0; i < ctx_->option_count; ++i)
       if (ctx_->options[i].name == s) return ctx_->options[i];
-    throw Failure(TN_ERR_INTERNAL, "the pass asked for option '" + std::string(name) + "', which its record does not declare");
+    throw Failure(TN_ERR_INTERNAL,
+                  "the pass asked for option '" + std::string(name) + "', which its record does not declare");
   }
   const tn_pass_ctx* ctx_;
   Diag diag_;
@@ -70,13 +79,34 @@ class PassBuilder {
   }
   PassBuilder(const PassBuilder&) = delete;
   PassBuilder& operator=(const PassBuilder&) = delete;
-  PassBuilder& summary(const char* s) { r_.summary = str(s); return *this; }
-  PassBuilder& doc(const char* s) { r_.doc = str(s); return *this; }
-  PassBuilder& level(int32_t l) { r_.level = l; return *this; }
-  PassBuilder& flags(uint32_t f) { r_.flags |= f; return *this; }
-  PassBuilder& after(const char* s) { after_.push_back(str(s)); return *this; }
-  PassBuilder& before(const char* s) { before_.push_back(str(s)); return *this; }
-  PassBuilder& alias(const char* s) { aliases_.push_back(str(s)); return *this; }
+  PassBuilder& summary(const char* s) {
+    r_.summary = str(s);
+    return *this;
+  }
+  PassBuilder& doc(const char* s) {
+    r_.doc = str(s);
+    return *this;
+  }
+  PassBuilder& level(int32_t l) {
+    r_.level = l;
+    return *this;
+  }
+  PassBuilder& flags(uint32_t f) {
+    r_.flags |= f;
+    return *this;
+  }
+  PassBuilder& after(const char* s) {
+    after_.push_back(str(s));
+    return *this;
+  }
+  PassBuilder& before(const char* s) {
+    before_.push_back(str(s));
+    return *this;
+  }
+  PassBuilder& alias(const char* s) {
+    aliases_.push_back(str(s));
+    return *this;
+  }
   PassBuilder& option_int(const char* name, int64_t otherwise, double min, double max, const char* doc) {
     auto& o = option(name, TN_ATTR_INT, doc);
     o.default_int = otherwise;

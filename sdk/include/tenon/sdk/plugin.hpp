@@ -28,7 +28,9 @@ struct Services {
   const tn_files_api* files = nullptr;
   explicit Services(const tn_host* h);
   template <class T>
-  const T* get(const char* id) const { return static_cast<const T*>(host->get_interface(host, id)); }
+  const T* get(const char* id) const {
+    return static_cast<const T*>(host->get_interface(host, id));
+  }
 };
 
 class Plugin {
@@ -43,32 +45,83 @@ class Plugin {
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
   // Texts must be literals or outlive the plugin.
-  Plugin& id(const char* s) { p_.id = str(s); return *this; }
-  Plugin& name(const char* s) { p_.name = str(s); return *this; }
-  Plugin& version(const char* s) { p_.version = str(s); return *this; }
-  Plugin& vendor(const char* s) { p_.vendor = str(s); return *this; }
-  Plugin& license(const char* s) { p_.license = str(s); return *this; }
-  Plugin& summary(const char* s) { p_.summary = str(s); return *this; }
-  Plugin& needs_host_minor(uint32_t minor) { p_.min_host_minor = minor; return *this; }
-  Plugin& needs_cpu(uint64_t features) { p_.cpu_features = features; return *this; }
+  Plugin& id(const char* s) {
+    p_.id = str(s);
+    return *this;
+  }
+  Plugin& name(const char* s) {
+    p_.name = str(s);
+    return *this;
+  }
+  Plugin& version(const char* s) {
+    p_.version = str(s);
+    return *this;
+  }
+  Plugin& vendor(const char* s) {
+    p_.vendor = str(s);
+    return *this;
+  }
+  Plugin& license(const char* s) {
+    p_.license = str(s);
+    return *this;
+  }
+  Plugin& summary(const char* s) {
+    p_.summary = str(s);
+    return *this;
+  }
+  Plugin& needs_host_minor(uint32_t minor) {
+    p_.min_host_minor = minor;
+    return *this;
+  }
+  Plugin& needs_cpu(uint64_t features) {
+    p_.cpu_features = features;
+    return *this;
+  }
 
   /// since_version: the newest version of the operator, given here; first_version: the one it appeared in.
-  OpBuilder& op(const char* domain, const char* name, int32_t first_version, int32_t since_version) { return ops_.emplace_back(domain, name, first_version, since_version); }
-  KernelBuilder& kernel(std::string id, std::string op) { return kernels_.emplace_back(std::move(id), std::move(op)); }
+  OpBuilder& op(const char* domain, const char* name, int32_t first_version, int32_t since_version) {
+    return ops_.emplace_back(domain, name, first_version, since_version);
+  }
+  KernelBuilder& kernel(std::string id, std::string op) {
+    return kernels_.emplace_back(std::move(id), std::move(op));
+  }
   PassBuilder& pass(const char* id) { return passes_.emplace_back(id); }
-  Plugin& frontend(const tn_frontend_record* r) { frontends_.push_back(r); return *this; }
-  Plugin& exporter(const tn_exporter_record* r) { exporters_.push_back(r); return *this; }
-  Plugin& planner(const tn_planner_record* r) { planners_.push_back(r); return *this; }
-  Plugin& tensor_file(const tn_tensor_file_record* r) { formats_.push_back(r); return *this; }
-  Plugin& transform(const tn_transform* t) { transforms_.push_back(t); return *this; }
+  Plugin& frontend(const tn_frontend_record* r) {
+    frontends_.push_back(r);
+    return *this;
+  }
+  Plugin& exporter(const tn_exporter_record* r) {
+    exporters_.push_back(r);
+    return *this;
+  }
+  Plugin& planner(const tn_planner_record* r) {
+    planners_.push_back(r);
+    return *this;
+  }
+  Plugin& tensor_file(const tn_tensor_file_record* r) {
+    formats_.push_back(r);
+    return *this;
+  }
+  Plugin& transform(const tn_transform* t) {
+    transforms_.push_back(t);
+    return *this;
+  }
   /// A rule file carried by the plugin: `name` for messages, `json` its text.
-  Plugin& rules(const char* name, const char* json) { rules_.push_back({str(name), str(json), 0, 0}); return *this; }
+  Plugin& rules(const char* name, const char* json) {
+    rules_.push_back({str(name), str(json), 0, 0});
+    return *this;
+  }
   /// Any other interface table, found by its id.
-  Plugin& provide(const char* interface_id, const void* table) { tables_.push_back({interface_id, table}); return *this; }
+  Plugin& provide(const char* interface_id, const void* table) {
+    tables_.push_back({interface_id, table});
+    return *this;
+  }
   /// Replaces the instance (default: a Services). make may throw Failure.
   template <class T>
   Plugin& instance() {
-    p_.open = [](const tn_host* host, const tn_diag* diag, void** out) noexcept -> tn_status { return guarded(diag, [&] { *out = new T(host); }); };
+    p_.open = [](const tn_host* host, const tn_diag* diag, void** out) noexcept -> tn_status {
+      return guarded(diag, [&] { *out = new T(host); });
+    };
     p_.close = [](void* i) noexcept { delete static_cast<T*>(i); };
     return *this;
   }
@@ -100,7 +153,10 @@ class Plugin {
   }
 
  private:
-  struct Table { const char* id; const void* table; };
+  struct Table {
+    const char* id;
+    const void* table;
+  };
   template <class B, class R, class L, class M>
   void list(std::deque<B>& builders, std::vector<R>& records, L& table, const char* id, M member) {
     if (builders.empty()) return;
@@ -152,22 +208,23 @@ inline Services::Services(const tn_host* h) : host(h) {
 }  // namespace tenon::sdk
 
 /// Defines the entry. The table is made at the first call, not by a static initialiser.
-#define TENON_PLUGIN(provide)                                                                              \
-  extern "C" __attribute__((visibility("default"))) const tn_plugin* tenon_plugin_entry(uint32_t host_major) { \
-    if (host_major != TN_ABI_MAJOR) return nullptr;                                                        \
-    struct Held {                                                                                          \
-      tenon::sdk::Plugin plugin;                                                                           \
-      const tn_plugin* table = nullptr;                                                                    \
-    };                                                                                                     \
-    static Held* held = nullptr;                                                                           \
-    static const tn_plugin* table = []() noexcept -> const tn_plugin* {                                    \
-      try {                                                                                                \
-        held = new Held;                                                                                   \
-        provide(held->plugin);                                                                             \
-        return held->plugin.finish([](const char* id) noexcept { return held->plugin.find(id); });         \
-      } catch (...) {                                                                                      \
-        return nullptr;                                                                                    \
-      }                                                                                                    \
-    }();                                                                                                   \
-    return table;                                                                                          \
+#define TENON_PLUGIN(provide)                                                                      \
+  extern "C" __attribute__((visibility("default"))) const tn_plugin* tenon_plugin_entry(           \
+      uint32_t host_major) {                                                                       \
+    if (host_major != TN_ABI_MAJOR) return nullptr;                                                \
+    struct Held {                                                                                  \
+      tenon::sdk::Plugin plugin;                                                                   \
+      const tn_plugin* table = nullptr;                                                            \
+    };                                                                                             \
+    static Held* held = nullptr;                                                                   \
+    static const tn_plugin* table = []() noexcept -> const tn_plugin* {                            \
+      try {                                                                                        \
+        held = new Held;                                                                           \
+        provide(held->plugin);                                                                     \
+        return held->plugin.finish([](const char* id) noexcept { return held->plugin.find(id); }); \
+      } catch (...) {                                                                              \
+        return nullptr;                                                                            \
+      }                                                                                            \
+    }();                                                                                           \
+    return table;                                                                                  \
   }
