@@ -53,7 +53,7 @@ void tn_edit::rollback() {
 }
 
 bool tn_edit::check_pending(Diagnostics& diagnostics) {
-  for (const std::string& text : refused_) fail(diagnostics, "E301", "", text);
+  for (const std::string& text : refused_) fail(diagnostics, "G301", "", text);
   return refused_.empty();
 }
 
@@ -64,7 +64,7 @@ bool tn_edit::check_erased(Diagnostics& diagnostics) {
     for (const tn_value output : graph.node(node).outputs()) {
       if (output == TN_NONE || graph.value(output).uses.size() == 0) continue;
       const tn_use& use = graph.users(output)[0];
-      good = fail(diagnostics, "E302", node_place(graph, node),
+      good = fail(diagnostics, "G302", node_place(graph, node),
                   fmt::format("was erased while its result {} is still used by {}; replace the uses first",
                               value_place(graph, output),
                               use.node == TN_NONE ? fmt::format("output {} of the graph", use.index)
@@ -99,7 +99,7 @@ void tn_edit::report_cycle(const std::vector<tn_node>& cycle, Diagnostics& diagn
   std::string names;
   for (size_t i = 0; i < cycle.size() && i < 8; ++i) names += (i ? " -> " : "") + node_place(graph, cycle[i]);
   if (cycle.size() > 8) names += fmt::format(" -> ... ({} nodes)", cycle.size());
-  fail(diagnostics, "E304", cycle.empty() ? std::string() : node_place(graph, cycle[0]),
+  fail(diagnostics, "G304", cycle.empty() ? std::string() : node_place(graph, cycle[0]),
        fmt::format("nodes depend on each other in a cycle: {}; a graph must be acyclic", names));
 }
 
@@ -111,12 +111,12 @@ bool tn_edit::check_use(const tn_use& use, Diagnostics& diagnostics) {
   if (id == TN_NONE) return true;
   const Value& value = graph.value(id);
   if (value.kind == TN_VALUE_DEAD)
-    return fail(diagnostics, "E302", user_place(graph, use),
+    return fail(diagnostics, "G302", user_place(graph, use),
                 fmt::format("reads {}, which was erased", value_place(graph, id)));
   if (value.kind == TN_VALUE_CONSTANT) return true;
   if (!graph.is_visible(value.region, region))
     return fail(
-        diagnostics, "E303", user_place(graph, use),
+        diagnostics, "G303", user_place(graph, use),
         fmt::format("reads {}, which is defined in region '{}' and not visible here; pass it out as a result",
                     value_place(graph, id), graph.region_name(value.region)));
   if (value.kind != TN_VALUE_RESULT) return true;
@@ -143,10 +143,10 @@ bool tn_edit::check_whole(Diagnostics& diagnostics) {
     }
     for (const tn_use& use : graph.users(id)) {
       if (value.kind == TN_VALUE_DEAD)
-        return fail(diagnostics, "E302", user_place(graph, use),
+        return fail(diagnostics, "G302", user_place(graph, use),
                     fmt::format("reads {}, which was erased", value_place(graph, id)));
       if (!graph.is_visible(value.region, use.region))
-        return fail(diagnostics, "E303", user_place(graph, use),
+        return fail(diagnostics, "G303", user_place(graph, use),
                     fmt::format("reads {}, which is defined in region '{}' and not visible here",
                                 value_place(graph, id), graph.region_name(value.region)));
     }
@@ -185,7 +185,7 @@ bool tn_edit::check_names(Diagnostics& diagnostics) {
         continue;
       }
       good =
-          fail(diagnostics, "E305",
+          fail(diagnostics, "G305",
                value.kind == TN_VALUE_RESULT ? node_place(graph, value.producer) : value_place(graph, id),
                fmt::format("value '{}' is written twice, here and {}; single static assignment requires that "
                            "every value has one producer: rename one of the two",

@@ -73,7 +73,7 @@ class CommitInference {
       if (status != TN_OK) return false;
       if (!store_.conflicts.empty()) {
         const auto& conflict = store_.conflicts[0];
-        return edit_.fail(diagnostics_, "E311", node_place(graph_, place.node),
+        return edit_.fail(diagnostics_, "G311", node_place(graph_, place.node),
                           fmt::format("value {} was {} and would become {}; a type may narrow, never change",
                                       value_place(graph_, conflict.value), type_text(graph_, conflict.had),
                                       type_text(graph_, conflict.found)));
@@ -94,7 +94,7 @@ class CommitInference {
     const bool can_narrow = target.kind == TN_VALUE_RESULT;
     if (!meet_types(graph_, got, had, &joined, dims) || (!can_narrow && !is_as_precise(graph_, got, had))) {
       const tn_node producer = target.producer != TN_NONE ? target.producer : graph_.value(from).producer;
-      return edit_.fail(diagnostics_, "E313",
+      return edit_.fail(diagnostics_, "G313",
                         producer == TN_NONE ? value_place(graph_, to) : node_place(graph_, producer),
                         fmt::format("value {} of type {} was to be replaced by {} of type {}; the "
                                     "replacement must have an equal or more precise type",

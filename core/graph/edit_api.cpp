@@ -61,7 +61,7 @@ tn_status commit(tn_edit* edit, const tn_diag* diag) {
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& error) {
-      report(diag, TN_SEVERITY_HOST_MISBEHAVING, "E399", "", error.what());
+      report(diag, TN_SEVERITY_HOST_MISBEHAVING, "G399", "", error.what());
       return TN_ERR_INTERNAL;
     }
   });

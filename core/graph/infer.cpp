@@ -38,7 +38,7 @@ struct tn_infer {
   bool reported = false;  // a node inside failed, and said so itself
 
   void error(std::string text) {
-    if (!failed) diagnostics.error("E310", node_place(graph, id), text);
+    if (!failed) diagnostics.error("G310", node_place(graph, id), text);
     failed = reported = true;
   }
   std::string operand_text(uint32_t i, const tn_op_def* def) const;

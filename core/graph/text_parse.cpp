@@ -67,7 +67,7 @@ class Parser {
       graph_->set_edit_limit(UINT64_MAX);
       return std::move(graph_);
     } catch (const ScanError& error) {
-      diagnostics.error("E320", fmt::format("{}:{}", error.line, error.column), error.text);
+      diagnostics.error("G320", fmt::format("{}:{}", error.line, error.column), error.text);
       return nullptr;
     } catch (const Error& error) {
       for (const auto& finding : error.diagnostics) diagnostics.add(finding);

@@ -59,7 +59,7 @@ bool report_conflicts(const Graph& graph, const GraphTypeStore& store, Diagnosti
   for (const auto& conflict : store.conflicts) {
     const Value& value = graph.value(conflict.value);
     diagnostics.error(
-        "E311",
+        "G311",
         value.producer != TN_NONE ? node_place(graph, value.producer) : value_place(graph, conflict.value),
         fmt::format("value {} was {} and would become {}; a type may narrow, never change",
                     value_place(graph, conflict.value), type_text(graph, conflict.had),
@@ -71,7 +71,7 @@ bool report_conflicts(const Graph& graph, const GraphTypeStore& store, Diagnosti
 tn_status infer_graph(Graph& graph, Diagnostics& diagnostics) {
   if (!graph.registry()) {
     diagnostics.error(
-        "E312", "",
+        "G312", "",
         "the graph has no registry of operators, so nothing can be inferred; load the plugins first");
     return TN_ERR_INVALID;
   }
@@ -96,7 +96,7 @@ tn_status infer_graph(Graph& graph, Diagnostics& diagnostics) {
     const auto& outputs = graph.region(Graph::main_region).outputs;
     if (std::find(outputs.begin(), outputs.end(), overruled.value) == outputs.end()) continue;
     diagnostics.warning(
-        "W311", value_place(graph, overruled.value),
+        "G311", value_place(graph, overruled.value),
         fmt::format("the model declares this output as {}, its nodes give {}; what the nodes give is used",
                     type_text(graph, overruled.had), type_text(graph, overruled.found)));
   }

@@ -30,7 +30,7 @@ class Verifier {
 
  private:
   void wrong(const std::string& where, const std::string& text) {
-    if (diagnostics_.error_count() < 100) diagnostics_.add(TN_SEVERITY_HOST_MISBEHAVING, "E390", where, text);
+    if (diagnostics_.error_count() < 100) diagnostics_.add(TN_SEVERITY_HOST_MISBEHAVING, "G390", where, text);
   }
 
   void check_region(tn_region id) {

@@ -71,8 +71,12 @@ class ManifestParser {
                             ? Manifest::OnError::stop
                             : Manifest::OnError::rollback;
     const std::array<std::string, 3> verify_modes = {"off", "auto", "sample"};
-    const std::string mode = reader_.choice(root, "rules_verify", "auto", verify_modes);
+    const std::string mode = reader_.choice(root, "rules_verify", "off", verify_modes);
     manifest.rules_verify = mode == "off" ? 0 : mode == "auto" ? 1 : 2;
+    if (manifest.rules_verify != 0)
+      reader_.warning("M207", ManifestReader::child(root, "rules_verify"),
+                      "proving rules at their real matches is not supported yet; it has no effect. `tenon rules test` "
+                      "proves them on graphs of their own");
   }
 
  private:
@@ -467,6 +471,9 @@ class ManifestParser {
     reader_.check_keys(at, known);
     manifest.runtime.threads = static_cast<uint32_t>(reader_.integer(at, "threads", 0, 0, 1024));
     manifest.runtime.deterministic = reader_.boolean(at, "deterministic", true);
+    if (!manifest.runtime.deterministic)
+      reader_.warning("M208", ManifestReader::child(at, "deterministic"),
+                      "has no effect: every kernel there is gives the same bits each time");
     if (reader_.integer(at, "streams", 1, 1, 1024) != 1)
       reader_.error("M207", ManifestReader::child(at, "streams"),
                     "more than one stream is not supported yet; use 1");

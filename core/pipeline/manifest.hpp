@@ -78,7 +78,7 @@ struct Manifest {
   PrecisionOptions precision;
   KernelOptions kernels;
   RuntimeRequest runtime;
-  uint32_t rules_verify = 1;  // 0 off, 1 auto, 2 sample
+  uint32_t rules_verify = 0;  // 0 off, 1 auto, 2 sample
   // A file or folder of all inputs, or one file an input. Absolute.
   std::filesystem::path inputs_path;
   std::map<std::string, std::filesystem::path> inputs;

@@ -65,7 +65,7 @@ struct OptimizeReport {
 struct PassOptions {
   int32_t level = 3;
   std::string precision_mode = "faithful";
-  uint32_t rules_verify = 1;
+  uint32_t rules_verify = 0;
   Manifest::OnError on_error = Manifest::OnError::rollback;
   bool verify_graph = false;          // the full verifier after each pass, not only the cheap checks
   bool explain = false;               // keep every record
