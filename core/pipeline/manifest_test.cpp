@@ -134,10 +134,11 @@ TEST_CASE("what belongs to later work says so") {
         std::string::npos);
   CHECK(errors(R"({"runtime": {"batching": {}}})").front().find("not supported yet") != std::string::npos);
   CHECK(errors(R"({"model": {"shapes": {"x": [[1, 2]]}}})").front().find("gears") != std::string::npos);
-  CHECK(warnings(R"({"rules_verify": "auto"})").find("proving rules at their real matches is not supported yet") !=
-        std::string::npos);
+  CHECK(warnings(R"({"rules_verify": "auto"})")
+            .find("proving rules at their real matches is not supported yet") != std::string::npos);
   CHECK(warnings(R"({"rules_verify": "off", "runtime": {"deterministic": true}})").empty());
-  CHECK(warnings(R"({"runtime": {"deterministic": false}})").find("has no effect: every kernel") != std::string::npos);
+  CHECK(warnings(R"({"runtime": {"deterministic": false}})").find("has no effect: every kernel") !=
+        std::string::npos);
   CHECK(warnings(R"({"auto_tune": {}})").find("'auto_tune' is not supported yet; it has no effect") !=
         std::string::npos);
   CHECK(warnings(R"({"pipeline": ["fold", "layout"]})")

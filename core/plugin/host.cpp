@@ -23,10 +23,17 @@ std::filesystem::path& root_override() {
 
 std::string_view program_version() { return TENON_VERSION_STRING; }
 
+std::filesystem::path program_file() {
+  static constexpr const char* link = "/proc/self/exe";
+  std::error_code error;
+  std::filesystem::path program = std::filesystem::read_symlink(link, error);
+  return !error && std::filesystem::exists(program, error) ? program : std::filesystem::path(link);
+}
+
 const std::string& build_id() {
   static const std::string id = [] {
     struct stat facts {};
-    if (stat("/proc/self/exe", &facts) != 0) return std::string("unknown");
+    if (stat(program_file().c_str(), &facts) != 0) return std::string("unknown");
     return std::to_string(facts.st_size) + "-" + std::to_string(facts.st_mtim.tv_sec) + "." +
            std::to_string(facts.st_mtim.tv_nsec);
   }();
@@ -39,9 +46,7 @@ std::filesystem::path install_root() {
     if (!root_override().empty()) return root_override();
   }
   if (const char* root = secure_getenv("TENON_ROOT"); root != nullptr && *root != '\0') return root;
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::filesystem::path() : program.parent_path().parent_path();
+  return program_file().parent_path().parent_path();
 }
 
 void set_install_root(std::filesystem::path root) {

@@ -15,6 +15,10 @@ std::string_view program_version();  // "1.0.0"
 // Differs between two builds of the host whose code differs: part of every cache key.
 const std::string& build_id();
 
+// This program's own file. By its path, since tools that run a program for us (valgrind) answer for the link,
+// not for what the link opens; "/proc/self/exe" when the file is gone.
+std::filesystem::path program_file();
+
 // The folder that holds bin/, lib/tenon/plugins and share/tenon: the program's own parent, $TENON_ROOT, or
 // what an embedding program or a test said. Never read from the environment of a set-uid program.
 std::filesystem::path install_root();

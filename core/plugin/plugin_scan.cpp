@@ -73,7 +73,7 @@ std::chrono::milliseconds time_limit(const ScanOptions& options) {
 
 std::filesystem::path scan_program(const ScanOptions& options) {
   if (!options.helper.empty()) return options.helper;
-  if (scan_hook_is_installed()) return "/proc/self/exe";
+  if (scan_hook_is_installed()) return program_file();
   return install_root() / "libexec" / "tenon" / "tenon-scan";
 }
 

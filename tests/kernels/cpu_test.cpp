@@ -1,5 +1,5 @@
-// The cpu plugin's kernels against the reference plugin's: one graph a case, random operands, equal within float32's
-// rounding, bit-equal from run to run and for one thread or three.
+// The cpu plugin's kernels against the reference plugin's: one graph a case, random operands, equal within
+// float32's rounding, bit-equal from run to run and for one thread or three.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -25,7 +25,10 @@ Engine& engine() {
   static Engine* e = [] {
     set_install_root(test::build_dir());
     Diagnostics findings;
-    auto manifest = parse_manifest("test.json", R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "memory", "reference", "cpu"], "rules": [], "pipeline": []})", ".", {}, findings);
+    auto manifest = parse_manifest(
+        "test.json",
+        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "memory", "reference", "cpu"], "rules": [], "pipeline": []})",
+        ".", {}, findings);
     findings.throw_if_errors(2);
     return new Engine(*manifest);
   }();
@@ -59,7 +62,8 @@ Outcome run(const std::string& body, bool reference, uint32_t threads, uint64_t 
   options.guard = true;
   if (reference) options.kernels.deny = {"tenon.cpu.*"};
   auto graph = graph_of(body);
-  // Constants of zeros are placeholders: their operands become random inputs otherwise, weights must stay constants.
+  // Constants of zeros are placeholders: their operands become random inputs otherwise, weights must stay
+  // constants.
   Session session(std::move(graph), engine().registries(), options);
   std::vector<std::vector<int64_t>> dims;
   std::vector<std::vector<float>> floats;
@@ -96,7 +100,8 @@ Outcome run(const std::string& body, bool reference, uint32_t threads, uint64_t 
 
 void compare(const std::string& body, double rtol = 1e-4, double atol = 1e-5) {
   INFO(body);
-  const Outcome want = run(body, true, 1), got = run(body, false, 1), again = run(body, false, 3), repeat = run(body, false, 3);
+  const Outcome want = run(body, true, 1), got = run(body, false, 1), again = run(body, false, 3),
+                repeat = run(body, false, 3);
   REQUIRE(want.cpu_nodes == 0);
   REQUIRE(got.cpu_nodes > 0);
   REQUIRE(got.values.size() == want.values.size());
@@ -106,7 +111,8 @@ void compare(const std::string& body, double rtol = 1e-4, double atol = 1e-5) {
     for (const auto* side : {&got, &again}) {
       for (size_t i = 0; i < want.values[k].size(); ++i) {
         const double w = static_cast<double>(want.values[k][i]), g = static_cast<double>(side->values[k][i]);
-        const bool equal = (std::isnan(w) && std::isnan(g)) || w == g || std::fabs(w - g) <= atol + rtol * std::fabs(w);
+        const bool equal =
+            (std::isnan(w) && std::isnan(g)) || w == g || std::fabs(w - g) <= atol + rtol * std::fabs(w);
         if (!equal) FAIL("output " << k << " element " << i << ": reference " << w << ", cpu " << g);
       }
     }
@@ -114,19 +120,25 @@ void compare(const std::string& body, double rtol = 1e-4, double atol = 1e-5) {
 }
 
 /// A float32 constant of these dims, as text; values repeat with a period that fits no dim.
-std::string constant(const std::string& name, const std::vector<int64_t>& dims, uint64_t seed, double scale = 0.5) {
+std::string constant(const std::string& name, const std::vector<int64_t>& dims, uint64_t seed,
+                     double scale = 0.5) {
   std::string d, v;
   int64_t n = 1;
   for (int64_t x : dims) d += (d.empty() ? "" : ",") + std::to_string(x), n *= x;
-  for (int64_t i = 0; i < n; ++i) v += (i ? "," : "") + fmt::format("{:.4f}", static_cast<double>(number(seed)) * scale);
+  for (int64_t i = 0; i < n; ++i)
+    v += (i ? "," : "") + fmt::format("{:.4f}", static_cast<double>(number(seed)) * scale);
   return "  const %" + name + ": float32[" + d + "] = [" + v + "]\n";
 }
 
 }  // namespace
 
 TEST_CASE("convolutions: pointwise, strided, padded, dilated, grouped, depthwise, one-dimensional") {
-  const auto conv = [](const std::string& x, const std::vector<int64_t>& w, const std::string& attrs, bool bias = true) {
-    compare("  input %x: float32[" + x + "]\n" + constant("w", w, 3) + (bias ? constant("b", {w[0]}, 5) : "") + "  %y = Conv(%x, %w" + (bias ? ", %b" : "") + ") {" + attrs + "}\n  output %y as \"y\"\n", 1e-4, 1e-4);
+  const auto conv = [](const std::string& x, const std::vector<int64_t>& w, const std::string& attrs,
+                       bool bias = true) {
+    compare("  input %x: float32[" + x + "]\n" + constant("w", w, 3) +
+                (bias ? constant("b", {w[0]}, 5) : "") + "  %y = Conv(%x, %w" + (bias ? ", %b" : "") + ") {" +
+                attrs + "}\n  output %y as \"y\"\n",
+            1e-4, 1e-4);
   };
   conv("1,8,9,11", {20, 8, 1, 1}, "kernel_shape = [1,1]");
   conv("3,16,5,5", {33, 16, 1, 1}, "kernel_shape = [1,1]", false);
@@ -144,120 +156,227 @@ TEST_CASE("convolutions: pointwise, strided, padded, dilated, grouped, depthwise
 }
 
 TEST_CASE("fused convolutions: residual and each activation") {
-  for (const char* act : {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Swish", "Clip"}) {
+  for (const char* act :
+       {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Swish", "Clip"}) {
     for (const char* shape : {"1,1", "3,3"}) {
       const bool pointwise = std::string(shape) == "1,1";
-      const std::string body = "  input %x: float32[1,8,12,12]\n  input %r: float32[1,16,12,12]\n" + constant("w", {16, 8, pointwise ? 1 : 3, pointwise ? 1 : 3}, 7) + constant("b", {16}, 9) +
-                               "  %y = tenon::FusedConv(%x, %w, %b, %r) {kernel_shape = [" + shape + "], pads = [" + (pointwise ? "0,0,0,0" : "1,1,1,1") + "], activation = \"" + act +
-                               "\", alpha = " + (std::string(act) == "Clip" ? "-0.5" : "0.3") + ", beta = 0.7}\n  output %y as \"y\"\n";
+      const std::string body = "  input %x: float32[1,8,12,12]\n  input %r: float32[1,16,12,12]\n" +
+                               constant("w", {16, 8, pointwise ? 1 : 3, pointwise ? 1 : 3}, 7) +
+                               constant("b", {16}, 9) +
+                               "  %y = tenon::FusedConv(%x, %w, %b, %r) {kernel_shape = [" + shape +
+                               "], pads = [" + (pointwise ? "0,0,0,0" : "1,1,1,1") + "], activation = \"" +
+                               act + "\", alpha = " + (std::string(act) == "Clip" ? "-0.5" : "0.3") +
+                               ", beta = 0.7}\n  output %y as \"y\"\n";
       compare(body, 1e-4, 1e-4);
     }
   }
 }
 
 TEST_CASE("fused convolutions whose windows meet padding only keep their residual") {
-  for (const char* attrs : {"pads = [1,0,1,1], strides = [2,2]", "pads = [2,2,0,0], strides = [3,3]", "pads = [0,0,2,2], strides = [3,3]"}) {
+  for (const char* attrs : {"pads = [1,0,1,1], strides = [2,2]", "pads = [2,2,0,0], strides = [3,3]",
+                            "pads = [0,0,2,2], strides = [3,3]"}) {
     INFO(attrs);
     const bool square = attrs[8] != '1';
-    compare(std::string("  input %x: float32[1,8,6,7]\n  input %r: float32[1,16,") + (square ? "3,3" : "4,4") + "]\n" + constant("w", {16, 8, 1, 1}, 7) + constant("b", {16}, 9) +
-                "  %y = tenon::FusedConv(%x, %w, %b, %r) {kernel_shape = [1,1], " + attrs + ", activation = \"Relu\"}\n  output %y as \"y\"\n", 1e-4, 1e-4);
+    compare(std::string("  input %x: float32[1,8,6,7]\n  input %r: float32[1,16,") +
+                (square ? "3,3" : "4,4") + "]\n" + constant("w", {16, 8, 1, 1}, 7) + constant("b", {16}, 9) +
+                "  %y = tenon::FusedConv(%x, %w, %b, %r) {kernel_shape = [1,1], " + attrs +
+                ", activation = \"Relu\"}\n  output %y as \"y\"\n",
+            1e-4, 1e-4);
   }
 }
 
 TEST_CASE("matrix products: constant and run-time operands, batches that broadcast, bias and activation") {
-  compare("  input %a: float32[37,64]\n" + constant("b", {64, 80}, 3) + "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n", 1e-4, 1e-4);
-  compare("  input %a: float32[2,5,33]\n" + constant("b", {33, 7}, 3) + "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n", 1e-4, 1e-4);
-  compare("  input %a: float32[1,64]\n" + constant("b", {64, 200}, 3) + "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n", 1e-4, 1e-4);
-  compare("  input %a: float32[2,3,5,8]\n  input %b: float32[2,3,8,6]\n  %y = MatMul(%a, %b)\n  output %y as \"y\"\n", 1e-4, 1e-4);
-  compare("  input %a: float32[2,1,5,8]\n  input %b: float32[3,8,6]\n  %y = MatMul(%a, %b)\n  output %y as \"y\"\n", 1e-4, 1e-4);
+  compare("  input %a: float32[37,64]\n" + constant("b", {64, 80}, 3) +
+              "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n",
+          1e-4, 1e-4);
+  compare("  input %a: float32[2,5,33]\n" + constant("b", {33, 7}, 3) +
+              "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n",
+          1e-4, 1e-4);
+  compare("  input %a: float32[1,64]\n" + constant("b", {64, 200}, 3) +
+              "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n",
+          1e-4, 1e-4);
+  compare(
+      "  input %a: float32[2,3,5,8]\n  input %b: float32[2,3,8,6]\n  %y = MatMul(%a, %b)\n  output %y as "
+      "\"y\"\n",
+      1e-4, 1e-4);
+  compare(
+      "  input %a: float32[2,1,5,8]\n  input %b: float32[3,8,6]\n  %y = MatMul(%a, %b)\n  output %y as "
+      "\"y\"\n",
+      1e-4, 1e-4);
   for (const char* act : {"", "Relu", "Gelu", "Tanh"})
-    compare("  input %a: float32[9,48]\n" + constant("b", {48, 64}, 3) + constant("c", {64}, 5) + "  %y = tenon::FusedMatMul(%a, %b, %c) {activation = \"" + std::string(act) + "\"}\n  output %y as \"y\"\n", 1e-4, 1e-4);
+    compare("  input %a: float32[9,48]\n" + constant("b", {48, 64}, 3) + constant("c", {64}, 5) +
+                "  %y = tenon::FusedMatMul(%a, %b, %c) {activation = \"" + std::string(act) +
+                "\"}\n  output %y as \"y\"\n",
+            1e-4, 1e-4);
 }
 
 TEST_CASE("Gemm: transposes, scales, every way C broadcasts") {
   for (const char* c : {"", "7", "5,1", "1,7", "5,7", "1"})
     for (int t = 0; t < 4; ++t) {
-      const std::string a = t & 1 ? "9,5" : "5,9", b = t & 2 ? "7,9" : "9,7", attrs = fmt::format("transA = {}, transB = {}", t & 1, t >> 1);
+      const std::string a = t & 1 ? "9,5" : "5,9", b = t & 2 ? "7,9" : "9,7",
+                        attrs = fmt::format("transA = {}, transB = {}", t & 1, t >> 1);
       const std::string operands = *c ? "  input %c: float32[" + std::string(c) + "]\n" : "";
-      compare("  input %a: float32[" + a + "]\n  input %b: float32[" + b + "]\n" + operands + "  %y = Gemm(%a, %b" + (*c ? ", %c" : "") + ") {" + attrs + ", alpha = 0.5, beta = 2.0}\n  output %y as \"y\"\n");
-      compare("  input %a: float32[" + a + "]\n" + constant("b", t & 2 ? std::vector<int64_t>{7, 9} : std::vector<int64_t>{9, 7}, 3) + operands + "  %y = Gemm(%a, %b" + (*c ? ", %c" : "") + ") {" + attrs + "}\n  output %y as \"y\"\n");
+      compare("  input %a: float32[" + a + "]\n  input %b: float32[" + b + "]\n" + operands +
+              "  %y = Gemm(%a, %b" + (*c ? ", %c" : "") + ") {" + attrs +
+              ", alpha = 0.5, beta = 2.0}\n  output %y as \"y\"\n");
+      compare("  input %a: float32[" + a + "]\n" +
+              constant("b", t & 2 ? std::vector<int64_t>{7, 9} : std::vector<int64_t>{9, 7}, 3) + operands +
+              "  %y = Gemm(%a, %b" + (*c ? ", %c" : "") + ") {" + attrs + "}\n  output %y as \"y\"\n");
     }
   compare("  input %a: float32[5,9]\n" + constant("b", {9, 7}, 3) + constant("c", {7}, 4) +
-          "  %y = tenon::FusedGemm(%a, %b, %c) {alpha = 0.5, beta = 2.0, activation = \"LeakyRelu\", activation_alpha = 0.2}\n  output %y as \"y\"\n");
+          "  %y = tenon::FusedGemm(%a, %b, %c) {alpha = 0.5, beta = 2.0, activation = \"LeakyRelu\", "
+          "activation_alpha = 0.2}\n  output %y as \"y\"\n");
 }
 
 TEST_CASE("element-wise operators of one operand, tails of every length") {
-  for (const char* op : {"Relu", "Sigmoid", "Tanh", "HardSwish", "Mish", "Softplus", "Exp", "Neg", "Abs", "Erf", "Floor", "Ceil", "Round", "LeakyRelu", "HardSigmoid", "Swish", "Elu", "Gelu"})
-    for (int n : {1, 7, 16, 33, 1000}) compare(fmt::format("  input %x: float32[{}]\n  %y = {}(%x)\n  output %y as \"y\"\n", n, op), 1e-5, 3e-7);
-  compare("  input %x: float32[100]\n  %y = Gelu(%x) {approximate = \"tanh\"}\n  output %y as \"y\"\n", 1e-5, 1e-6);
-  compare("  input %x: float32[100]\n  %a = Abs(%x)\n  %s = Sqrt(%a)\n  %l = Log(%s)\n  %r = Reciprocal(%s)\n  output %l as \"l\"\n  output %r as \"r\"\n", 1e-5, 1e-6);
-  compare("  input %x: float32[100]\n  const %lo: float32[] = [-0.5]\n  const %hi: float32[] = [0.5]\n  %y = Clip(%x, %lo, %hi)\n  %z = Clip(%x, _, %hi)\n  output %y as \"y\"\n  output %z as \"z\"\n", 0, 0);
+  for (const char* op : {"Relu", "Sigmoid", "Tanh", "HardSwish", "Mish", "Softplus", "Exp", "Neg", "Abs",
+                         "Erf", "Floor", "Ceil", "Round", "LeakyRelu", "HardSigmoid", "Swish", "Elu", "Gelu"})
+    for (int n : {1, 7, 16, 33, 1000})
+      compare(fmt::format("  input %x: float32[{}]\n  %y = {}(%x)\n  output %y as \"y\"\n", n, op), 1e-5,
+              3e-7);
+  compare("  input %x: float32[100]\n  %y = Gelu(%x) {approximate = \"tanh\"}\n  output %y as \"y\"\n", 1e-5,
+          1e-6);
+  compare(
+      "  input %x: float32[100]\n  %a = Abs(%x)\n  %s = Sqrt(%a)\n  %l = Log(%s)\n  %r = Reciprocal(%s)\n  "
+      "output %l as \"l\"\n  output %r as \"r\"\n",
+      1e-5, 1e-6);
+  compare(
+      "  input %x: float32[100]\n  const %lo: float32[] = [-0.5]\n  const %hi: float32[] = [0.5]\n  %y = "
+      "Clip(%x, %lo, %hi)\n  %z = Clip(%x, _, %hi)\n  output %y as \"y\"\n  output %z as \"z\"\n",
+      0, 0);
 }
 
 TEST_CASE("element-wise operators of two operands, every way they broadcast") {
   for (const char* op : {"Add", "Sub", "Mul", "Max", "Min"})
     for (const char* b : {"2,3,4,5", "5", "4,1", "1", "3,1,1", "2,1,1,1", "2,1,4,1", "1,3,1,5"}) {
-      compare(fmt::format("  input %a: float32[2,3,4,5]\n  input %b: float32[{}]\n  %y = {}(%a, %b)\n  output %y as \"y\"\n", b, op), 0, 0);
-      compare(fmt::format("  input %a: float32[2,3,4,5]\n  input %b: float32[{}]\n  %y = {}(%b, %a)\n  output %y as \"y\"\n", b, op), 0, 0);
+      compare(fmt::format("  input %a: float32[2,3,4,5]\n  input %b: float32[{}]\n  %y = {}(%a, %b)\n  "
+                          "output %y as \"y\"\n",
+                          b, op),
+              0, 0);
+      compare(fmt::format("  input %a: float32[2,3,4,5]\n  input %b: float32[{}]\n  %y = {}(%b, %a)\n  "
+                          "output %y as \"y\"\n",
+                          b, op),
+              0, 0);
     }
-  compare("  input %a: float32[8]\n  input %b: float32[3,1]\n  %e = Exp(%b)\n  %y = Div(%a, %e)\n  output %y as \"y\"\n", 1e-5, 1e-6);
+  compare(
+      "  input %a: float32[8]\n  input %b: float32[3,1]\n  %e = Exp(%b)\n  %y = Div(%a, %e)\n  output %y as "
+      "\"y\"\n",
+      1e-5, 1e-6);
 }
 
 TEST_CASE("softmax, normalisations, means") {
   for (int n : {1, 5, 16, 77, 300}) {
-    compare(fmt::format("  input %x: float32[3,{}]\n  %y = Softmax(%x)\n  %z = LogSoftmax(%x)\n  output %y as \"y\"\n  output %z as \"z\"\n", n), 1e-5, 1e-6);
-    compare(fmt::format("  input %x: float32[4,{0}]\n  input %s: float32[{0}]\n  input %b: float32[{0}]\n  %y = LayerNormalization(%x, %s, %b)\n  %z = LayerNormalization(%x, %s)\n  output %y as \"y\"\n  output %z as \"z\"\n", n + 3), 1e-4, 1e-5);
-    compare(fmt::format("  input %x: float32[4,{0}]\n  input %s: float32[{0}]\n  %y = RMSNormalization(%x, %s)\n  output %y as \"y\"\n", n), 1e-4, 1e-5);
+    compare(fmt::format("  input %x: float32[3,{}]\n  %y = Softmax(%x)\n  %z = LogSoftmax(%x)\n  output %y "
+                        "as \"y\"\n  output %z as \"z\"\n",
+                        n),
+            1e-5, 1e-6);
+    compare(fmt::format("  input %x: float32[4,{0}]\n  input %s: float32[{0}]\n  input %b: float32[{0}]\n  "
+                        "%y = LayerNormalization(%x, %s, %b)\n  %z = LayerNormalization(%x, %s)\n  output %y "
+                        "as \"y\"\n  output %z as \"z\"\n",
+                        n + 3),
+            1e-4, 1e-5);
+    compare(fmt::format("  input %x: float32[4,{0}]\n  input %s: float32[{0}]\n  %y = RMSNormalization(%x, "
+                        "%s)\n  output %y as \"y\"\n",
+                        n),
+            1e-4, 1e-5);
   }
-  compare("  input %x: float32[2,4,6]\n  input %s: float32[4,6]\n  %y, %m, %i = LayerNormalization(%x, %s) {axis = 1}\n  output %y as \"y\"\n  output %m as \"m\"\n  output %i as \"i\"\n", 1e-4, 1e-5);
-  compare("  input %x: float32[4,24]\n  input %k: float32[4,24]\n  input %s: float32[24]\n  input %b: float32[24]\n  %y, %u = tenon::SkipLayerNorm(%x, %k, %s, %b)\n  output %y as \"y\"\n  output %u as \"u\"\n", 1e-4, 1e-5);
+  compare(
+      "  input %x: float32[2,4,6]\n  input %s: float32[4,6]\n  %y, %m, %i = LayerNormalization(%x, %s) {axis "
+      "= 1}\n  output %y as \"y\"\n  output %m as \"m\"\n  output %i as \"i\"\n",
+      1e-4, 1e-5);
+  compare(
+      "  input %x: float32[4,24]\n  input %k: float32[4,24]\n  input %s: float32[24]\n  input %b: "
+      "float32[24]\n  %y, %u = tenon::SkipLayerNorm(%x, %k, %s, %b)\n  output %y as \"y\"\n  output %u as "
+      "\"u\"\n",
+      1e-4, 1e-5);
   compare("  input %x: float32[2,5,7,9]\n  %y = GlobalAveragePool(%x)\n  output %y as \"y\"\n", 1e-4, 1e-6);
-  compare("  input %x: float32[2,5,7]\n  const %a: int64[1] = [-1]\n  %y = ReduceMean(%x, %a)\n  %z = ReduceMean(%x, %a) {keepdims = 0}\n  output %y as \"y\"\n  output %z as \"z\"\n", 1e-4, 1e-6);
+  compare(
+      "  input %x: float32[2,5,7]\n  const %a: int64[1] = [-1]\n  %y = ReduceMean(%x, %a)\n  %z = "
+      "ReduceMean(%x, %a) {keepdims = 0}\n  output %y as \"y\"\n  output %z as \"z\"\n",
+      1e-4, 1e-6);
 }
 
 TEST_CASE("attention: masks of every shape, transposed keys, heads that broadcast") {
-  const std::string qkv = "  input %q: float32[2,3,70,8]\n  input %k: float32[2,3,9,8]\n  input %v: float32[2,3,9,5]\n";
+  const std::string qkv =
+      "  input %q: float32[2,3,70,8]\n  input %k: float32[2,3,9,8]\n  input %v: float32[2,3,9,5]\n";
   compare(qkv + "  %y = tenon::SDPA(%q, %k, %v) {scale = 0.35}\n  output %y as \"y\"\n", 1e-4, 1e-5);
   for (const char* m : {"9", "70,9", "2,1,1,9", "1,3,70,9", "70,1"})
-    compare(qkv + "  input %m: float32[" + m + "]\n  %y = tenon::SDPA(%q, %k, %v, %m) {scale = 0.35}\n  output %y as \"y\"\n", 1e-4, 1e-5);
-  compare("  input %q: float32[3,4,8]\n  input %k: float32[3,8,9]\n  input %v: float32[3,9,5]\n  %y = tenon::SDPA(%q, %k, %v) {scale = 1.0, k_is_transposed = 1}\n  output %y as \"y\"\n", 1e-4, 1e-5);
+    compare(qkv + "  input %m: float32[" + m +
+                "]\n  %y = tenon::SDPA(%q, %k, %v, %m) {scale = 0.35}\n  output %y as \"y\"\n",
+            1e-4, 1e-5);
+  compare(
+      "  input %q: float32[3,4,8]\n  input %k: float32[3,8,9]\n  input %v: float32[3,9,5]\n  %y = "
+      "tenon::SDPA(%q, %k, %v) {scale = 1.0, k_is_transposed = 1}\n  output %y as \"y\"\n",
+      1e-4, 1e-5);
 }
 
 TEST_CASE("pooling: pads, strides, ceil, dilation, divisors") {
-  for (const char* attrs : {"kernel_shape = [3,3]", "kernel_shape = [3,3], pads = [1,1,1,1], strides = [2,2]", "kernel_shape = [2,3], strides = [2,1], ceil_mode = 1", "kernel_shape = [3,3], pads = [0,1,1,0], ceil_mode = 1, strides = [2,2]"}) {
-    compare(fmt::format("  input %x: float32[2,5,11,12]\n  %y = MaxPool(%x) {{{}}}\n  output %y as \"y\"\n", attrs), 0, 0);
-    compare(fmt::format("  input %x: float32[2,5,11,12]\n  %y = AveragePool(%x) {{{}}}\n  output %y as \"y\"\n", attrs), 1e-5, 1e-6);
-    compare(fmt::format("  input %x: float32[2,5,11,12]\n  %y = AveragePool(%x) {{{}, count_include_pad = 1}}\n  output %y as \"y\"\n", attrs), 1e-5, 1e-6);
+  for (const char* attrs : {"kernel_shape = [3,3]", "kernel_shape = [3,3], pads = [1,1,1,1], strides = [2,2]",
+                            "kernel_shape = [2,3], strides = [2,1], ceil_mode = 1",
+                            "kernel_shape = [3,3], pads = [0,1,1,0], ceil_mode = 1, strides = [2,2]"}) {
+    compare(fmt::format("  input %x: float32[2,5,11,12]\n  %y = MaxPool(%x) {{{}}}\n  output %y as \"y\"\n",
+                        attrs),
+            0, 0);
+    compare(
+        fmt::format("  input %x: float32[2,5,11,12]\n  %y = AveragePool(%x) {{{}}}\n  output %y as \"y\"\n",
+                    attrs),
+        1e-5, 1e-6);
+    compare(fmt::format("  input %x: float32[2,5,11,12]\n  %y = AveragePool(%x) {{{}, count_include_pad = "
+                        "1}}\n  output %y as \"y\"\n",
+                        attrs),
+            1e-5, 1e-6);
   }
-  compare("  input %x: float32[1,2,9,9]\n  %y = MaxPool(%x) {kernel_shape = [2,2], dilations = [2,2]}\n  output %y as \"y\"\n", 0, 0);
+  compare(
+      "  input %x: float32[1,2,9,9]\n  %y = MaxPool(%x) {kernel_shape = [2,2], dilations = [2,2]}\n  output "
+      "%y as \"y\"\n",
+      0, 0);
 }
 
 TEST_CASE("movement: Transpose, Concat, Split, Slice, Gather") {
   for (const char* perm : {"0,1,2,3", "3,2,1,0", "0,2,1,3", "0,3,1,2", "1,0,3,2", "2,3,0,1"})
-    compare(fmt::format("  input %x: float32[2,3,17,5]\n  %y = Transpose(%x) {{perm = [{}]}}\n  output %y as \"y\"\n", perm), 0, 0);
+    compare(fmt::format(
+                "  input %x: float32[2,3,17,5]\n  %y = Transpose(%x) {{perm = [{}]}}\n  output %y as \"y\"\n",
+                perm),
+            0, 0);
   for (int axis : {0, 1, 2, -1})
-    compare(fmt::format("  input %x: float32[2,3,4]\n  input %w: float32[2,3,4]\n  %c = Concat(%x, %w, %x) {{axis = {0}}}\n  %a, %b = Split(%w) {{axis = {0}, num_outputs = 2}}\n  output %c as \"c\"\n  output %a as \"a\"\n  output %b as \"b\"\n", axis), 0, 0);
+    compare(fmt::format("  input %x: float32[2,3,4]\n  input %w: float32[2,3,4]\n  %c = Concat(%x, %w, %x) "
+                        "{{axis = {0}}}\n  %a, %b = Split(%w) {{axis = {0}, num_outputs = 2}}\n  output %c "
+                        "as \"c\"\n  output %a as \"a\"\n  output %b as \"b\"\n",
+                        axis),
+            0, 0);
   for (const char* cut : {"1,1|3,3|1,2|1,1", "0,3|9,0|2,1|2,-1", "-1|-9|0|-2", "1|2|1|1", "5|9|0|1"}) {
     const auto parts = split(cut, '|');
     const auto n = std::to_string(split(parts[0], ',').size());
-    compare("  input %x: float32[5,4,6]\n  const %s: int64[" + n + "] = [" + std::string(parts[0]) + "]\n  const %e: int64[" + n + "] = [" + std::string(parts[1]) + "]\n  const %a: int64[" + n + "] = [" + std::string(parts[2]) +
-                "]\n  const %t: int64[" + n + "] = [" + std::string(parts[3]) + "]\n  %y = Slice(%x, %s, %e, %a, %t)\n  output %y as \"y\"\n", 0, 0);
+    compare("  input %x: float32[5,4,6]\n  const %s: int64[" + n + "] = [" + std::string(parts[0]) +
+                "]\n  const %e: int64[" + n + "] = [" + std::string(parts[1]) + "]\n  const %a: int64[" + n +
+                "] = [" + std::string(parts[2]) + "]\n  const %t: int64[" + n + "] = [" +
+                std::string(parts[3]) + "]\n  %y = Slice(%x, %s, %e, %a, %t)\n  output %y as \"y\"\n",
+            0, 0);
   }
-  for (int axis : {0, 1, -1}) compare(fmt::format("  input %x: float32[5,4,6]\n  input %i: int64[2,3]\n  %y = Gather(%x, %i) {{axis = {}}}\n  output %y as \"y\"\n", axis), 0, 0);
+  for (int axis : {0, 1, -1})
+    compare(fmt::format("  input %x: float32[5,4,6]\n  input %i: int64[2,3]\n  %y = Gather(%x, %i) {{axis = "
+                        "{}}}\n  output %y as \"y\"\n",
+                        axis),
+            0, 0);
 }
 
 TEST_CASE("Gather refuses an index outside the axis") {
-  CHECK_THROWS_WITH(run("  input %x: float32[2,6]\n  const %i: int64[1] = [2]\n  %y = Gather(%x, %i)\n  output %y as \"y\"\n", false, 1), Catch::Contains("index 2 is outside [-2, 2)"));
+  CHECK_THROWS_WITH(run("  input %x: float32[2,6]\n  const %i: int64[1] = [2]\n  %y = Gather(%x, %i)\n  "
+                        "output %y as \"y\"\n",
+                        false, 1),
+                    Catch::Contains("index 2 is outside [-2, 2)"));
 }
 
 TEST_CASE("one session, many threads, shapes of their own: every run gives the bits of a run alone") {
-  const std::string body = "  input %x: float32[n,8,12,12]\n" + constant("w", {16, 8, 3, 3}, 7) + constant("b", {16}, 9) + constant("p", {16, 16, 1, 1}, 11) + constant("d", {16, 1, 3, 3}, 13) +
-                           constant("m", {12, 24}, 15) + constant("s", {24}, 17) +
-                           "  %a = tenon::FusedConv(%x, %w, %b) {kernel_shape = [3,3], pads = [1,1,1,1], activation = \"Swish\"}\n"
-                           "  %c = Conv(%a, %p) {kernel_shape = [1,1]}\n"
-                           "  %e = Conv(%c, %d) {kernel_shape = [3,3], pads = [1,1,1,1], group = 16}\n"
-                           "  %f = MatMul(%e, %m)\n  %g = LayerNormalization(%f, %s) {axis = -1}\n  %h = Softmax(%g) {axis = -1}\n"
-                           "  %y = Transpose(%h) {perm = [0,3,1,2]}\n  output %y as \"y\"\n";
+  const std::string body =
+      "  input %x: float32[n,8,12,12]\n" + constant("w", {16, 8, 3, 3}, 7) + constant("b", {16}, 9) +
+      constant("p", {16, 16, 1, 1}, 11) + constant("d", {16, 1, 3, 3}, 13) + constant("m", {12, 24}, 15) +
+      constant("s", {24}, 17) +
+      "  %a = tenon::FusedConv(%x, %w, %b) {kernel_shape = [3,3], pads = [1,1,1,1], activation = \"Swish\"}\n"
+      "  %c = Conv(%a, %p) {kernel_shape = [1,1]}\n"
+      "  %e = Conv(%c, %d) {kernel_shape = [3,3], pads = [1,1,1,1], group = 16}\n"
+      "  %f = MatMul(%e, %m)\n  %g = LayerNormalization(%f, %s) {axis = -1}\n  %h = Softmax(%g) {axis = -1}\n"
+      "  %y = Transpose(%h) {perm = [0,3,1,2]}\n  output %y as \"y\"\n";
   RuntimeOptions options;
   options.threads = 3;
   Session session(graph_of(body), engine().registries(), options);
@@ -279,7 +398,8 @@ TEST_CASE("one session, many threads, shapes of their own: every run gives the b
   std::vector<std::thread> threads;
   for (size_t k = 0; k < wrong.size(); ++k)
     threads.emplace_back([&, k] {
-      for (size_t i = 0; i < 24; ++i) wrong[k] += run_once(static_cast<int64_t>((i + k) % 3 + 1)) != alone[(i + k) % 3];
+      for (size_t i = 0; i < 24; ++i)
+        wrong[k] += run_once(static_cast<int64_t>((i + k) % 3 + 1)) != alone[(i + k) % 3];
     });
   for (auto& t : threads) t.join();
   CHECK(wrong == std::vector<int>(4, 0));
