@@ -20,6 +20,14 @@ void* counted(std::size_t bytes) {
 #define REPLACED __attribute__((noinline))
 REPLACED void* operator new(std::size_t bytes) { return counted(bytes); }
 REPLACED void* operator new[](std::size_t bytes) { return counted(bytes); }
+// std::stable_sort takes its buffer by the form that does not throw, and gives it back by the plain one.
+REPLACED void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+REPLACED void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
+  return ::operator new(bytes, tag);
+}
 REPLACED void operator delete(void* p) noexcept { std::free(p); }
 REPLACED void operator delete[](void* p) noexcept { std::free(p); }
 REPLACED void operator delete(void* p, std::size_t) noexcept { std::free(p); }
