@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/dll/shared_library.hpp>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -67,10 +68,22 @@ const List* list_of(const tn_plugin& table, const char* id) {
 
 }  // namespace
 
+namespace {
+
+// Never destroyed: its destructor would unmap the library. Listed, so that a leak checker sees that it is
+// kept.
+boost::dll::shared_library* kept_library() {
+  static std::mutex mutex;
+  static auto* all = new std::vector<boost::dll::shared_library*>;
+  const std::lock_guard lock(mutex);
+  return all->emplace_back(new boost::dll::shared_library);
+}
+
+}  // namespace
+
 std::variant<tenon_plugin_entry_fn, Refusal> load_library(const std::filesystem::path& library) {
   try {
-    // Never destroyed: its destructor would unmap the library.
-    auto* opened = new boost::dll::shared_library;
+    boost::dll::shared_library* opened = kept_library();
     opened->load(library, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
     if (!opened->has(TN_ENTRY_SYMBOL)) {
       return Refusal{"has no symbol " TN_ENTRY_SYMBOL,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -186,7 +187,7 @@ int positive(const tn_kernel_args* a, uint32_t, uint32_t) {
   const int64_t dim = static_cast<int64_t>(kept.size());
   void* data = nullptr;
   if (a->api->output_tensor(a->run, 0, TN_FLOAT32, 1, &dim, &data) != TN_OK) return 1;
-  std::memcpy(data, kept.data(), kept.size() * sizeof(float));
+  std::copy(kept.begin(), kept.end(), static_cast<float*>(data));
   return 0;
 }
 int count_positives(const tn_kernel_args* a, uint32_t, uint32_t) {

@@ -254,10 +254,10 @@ TEST_CASE("faults of kernels and sizes are errors that name the node") {
   CHECK(message_of("Huge").find("too large") != std::string::npos);
   CHECK(message_of("Big").find("too large") != std::string::npos);
   CHECK(message_of("Big").find("culprit") != std::string::npos);
-  CHECK(message_of("Overrun").find("t.overrun/1") ==
-        std::string::npos);  // one element of 64 bytes' slack is nobody's
 }
 
+// AddressSanitizer ends the process at the kernel's stray write, before the host could look.
+#ifndef __SANITIZE_ADDRESS__
 TEST_CASE("guard words catch a kernel that writes behind its result") {
   const auto all = registries();
   Builder b(*all);
@@ -277,6 +277,7 @@ TEST_CASE("guard words catch a kernel that writes behind its result") {
   CHECK(found.find("culprit") != std::string::npos);
   CHECK(found.find("t.overrun/1") != std::string::npos);
 }
+#endif
 
 TEST_CASE("inputs are checked, all findings at once") {
   const auto all = registries();

@@ -91,7 +91,7 @@ Outcome run(const std::string& body, bool reference, uint32_t threads, uint64_t 
   for (const auto& o : session.run(inputs)) {
     const tn_tensor t = o.tensor();
     auto& v = out.values.emplace_back(t.bytes / 4);
-    std::memcpy(v.data(), t.data, t.bytes);
+    if (t.bytes != 0) std::memcpy(v.data(), t.data, t.bytes);
   }
   const auto stats = session.stats();
   if (const auto at = stats.kernels.find("cpu"); at != stats.kernels.end()) out.cpu_nodes = at->second;
@@ -107,7 +107,8 @@ void compare(const std::string& body, double rtol = 1e-4, double atol = 1e-5) {
   REQUIRE(got.values.size() == want.values.size());
   for (size_t k = 0; k < want.values.size(); ++k) {
     REQUIRE(got.values[k].size() == want.values[k].size());
-    CHECK(std::memcmp(again.values[k].data(), repeat.values[k].data(), again.values[k].size() * 4) == 0);
+    if (!again.values[k].empty())
+      CHECK(std::memcmp(again.values[k].data(), repeat.values[k].data(), again.values[k].size() * 4) == 0);
     for (const auto* side : {&got, &again}) {
       for (size_t i = 0; i < want.values[k].size(); ++i) {
         const double w = static_cast<double>(want.values[k][i]), g = static_cast<double>(side->values[k][i]);
