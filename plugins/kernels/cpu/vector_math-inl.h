@@ -102,20 +102,19 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
 template <class F>
 HWY_INLINE void with_activation(Act kind, F&& f) {
   switch (kind) {
+// clang-format off
 #define TENON_ACT(A)                 \
   case Act::A:                       \
     f.template operator()<Act::A>(); \
     return;
-    TENON_ACT(None)
-    TENON_ACT(Relu)
-    TENON_ACT(LeakyRelu)
-    TENON_ACT(Clip) TENON_ACT(Sigmoid) TENON_ACT(Tanh) TENON_ACT(HardSigmoid) TENON_ACT(HardSwish)
-        TENON_ACT(Swish) TENON_ACT(Gelu) TENON_ACT(GeluTanh) TENON_ACT(Elu) TENON_ACT(Mish)
-            TENON_ACT(Softplus) TENON_ACT(Exp) TENON_ACT(Log) TENON_ACT(Sqrt) TENON_ACT(Reciprocal)
-                TENON_ACT(Neg) TENON_ACT(Abs) TENON_ACT(Erf) TENON_ACT(Floor) TENON_ACT(Ceil) TENON_ACT(Round)
-                    TENON_ACT(Square)
+    TENON_ACT(None) TENON_ACT(Relu) TENON_ACT(LeakyRelu) TENON_ACT(Clip) TENON_ACT(Sigmoid) TENON_ACT(Tanh)
+    TENON_ACT(HardSigmoid) TENON_ACT(HardSwish) TENON_ACT(Swish) TENON_ACT(Gelu) TENON_ACT(GeluTanh)
+    TENON_ACT(Elu) TENON_ACT(Mish) TENON_ACT(Softplus) TENON_ACT(Exp) TENON_ACT(Log) TENON_ACT(Sqrt)
+    TENON_ACT(Reciprocal) TENON_ACT(Neg) TENON_ACT(Abs) TENON_ACT(Erf) TENON_ACT(Floor) TENON_ACT(Ceil)
+    TENON_ACT(Round) TENON_ACT(Square)
 #undef TENON_ACT
-                        default : return;
+        // clang-format on
+        default : return;
   }
 }
 
