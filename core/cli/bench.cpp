@@ -58,19 +58,27 @@ void warm_up(Contestant& c) {
   c.durations.clear();
 }
 
-Json result_json(Contestant& c) {
-  const auto latency = summarize_latency(c.durations);
+RunReport report_of(Contestant& c) {
   RunReport r;
   r.model = c.pipeline.manifest().model_path.string();
   r.optimize = &c.pipeline.report;
   r.stats = c.session->stats();
-  r.latency = latency;
+  r.latency = summarize_latency(c.durations);
   r.load_ms = c.load_ms;
   r.precision = c.pipeline.manifest().precision.mode;
   r.isa = isa_name(cpu_features());
   r.threads = c.session->thread_count();
+  return r;
+}
+
+double runs_per_second(const LatencySummary& latency) {
+  return latency.median_ms > 0 ? 1000.0 / latency.median_ms : 0.0;
+}
+
+Json result_json(Contestant& c) {
+  const RunReport r = report_of(c);
   Json j = run_report_json(r);
-  j["throughput_per_s"] = latency.median_ms > 0 ? 1000.0 / latency.median_ms : 0.0;
+  j["throughput_per_s"] = runs_per_second(r.latency);
   return j;
 }
 
@@ -138,17 +146,9 @@ int bench(const Options& o) {
     print_json(result_json(c));
     return 0;
   }
-  RunReport r;
-  r.optimize = &c.pipeline.report;
-  r.stats = c.session->stats();
-  r.latency = summarize_latency(c.durations);
-  r.load_ms = c.load_ms;
-  r.precision = c.pipeline.manifest().precision.mode;
-  r.isa = isa_name(cpu_features());
-  r.threads = c.session->thread_count();
+  const RunReport r = report_of(c);
   std::printf("%sthroughput %.1f runs/s; peak memory of the process %s\n", run_report_text(r).c_str(),
-              r.latency.median_ms > 0 ? 1000.0 / r.latency.median_ms : 0.0,
-              format_bytes(peak_rss_bytes()).c_str());
+              runs_per_second(r.latency), format_bytes(peak_rss_bytes()).c_str());
   return 0;
 }
 

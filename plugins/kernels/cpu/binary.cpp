@@ -93,8 +93,8 @@ void plan(const PlanView& v, Planned& p) {
 }
 
 template <Binary Op>
-void provide(Plugin& p, const char* id, const char* op) {
-  p.kernel(id, op)
+KernelBuilder& provide(Plugin& p, const char* id, const char* op) {
+  return p.kernel(id, op)
       .flags(TN_KERNEL_DETERMINISTIC)
       .input({TN_FLOAT32})
       .input({TN_FLOAT32})
@@ -115,31 +115,9 @@ void provide_binary(Plugin& p) {
   provide<Binary::Sub>(p, "tenon.cpu.sub/1", "Sub");
   provide<Binary::Mul>(p, "tenon.cpu.mul/1", "Mul");
   provide<Binary::Div>(p, "tenon.cpu.div/1", "Div");
-  const std::vector<tn_dtype> f32{TN_FLOAT32};
-  p.kernel("tenon.cpu.max/1", "Max")
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .input(f32)
-      .input(f32)
-      .in_place(0, 0)
-      .in_place(0, 1)
-      .match<match_two>()
-      .plan<plan<Binary::Max>>();
-  p.kernel("tenon.cpu.min/1", "Min")
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .input(f32)
-      .input(f32)
-      .in_place(0, 0)
-      .in_place(0, 1)
-      .match<match_two>()
-      .plan<plan<Binary::Min>>();
-  p.kernel("tenon.cpu.sum/1", "Sum")
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .input(f32)
-      .input(f32)
-      .in_place(0, 0)
-      .in_place(0, 1)
-      .match<match_two>()
-      .plan<plan<Binary::Add>>();
+  provide<Binary::Max>(p, "tenon.cpu.max/1", "Max").match<match_two>();
+  provide<Binary::Min>(p, "tenon.cpu.min/1", "Min").match<match_two>();
+  provide<Binary::Add>(p, "tenon.cpu.sum/1", "Sum").match<match_two>();
 }
 
 }  // namespace tenon::cpu
