@@ -98,8 +98,9 @@ TEST_CASE("a service is found by its id, and a plugin's options by its own host"
 TEST_CASE("operators: qualified names, aliases, and what two plugins both define") {
   const tn_str alias = to_abi("conv2d");
   const tn_op_def conv = make_op("", "Conv", &alias, 1);
-  const tn_op_def sdpa = make_op("tenon", "SDPA");
-  const tn_op_def other_conv = make_op("acme", "Conv");
+  const tn_str shared = to_abi("attend");
+  const tn_op_def sdpa = make_op("tenon", "SDPA", &shared, 1);
+  const tn_op_def other_conv = make_op("acme", "Conv", &shared, 1);
   const tn_op_def conv_again = make_op("ai.onnx", "Conv");
   const tn_op_def nameless = make_op("acme", "");
   const tn_op_def* const first[] = {&conv, &sdpa, nullptr, &nameless};
@@ -139,7 +140,8 @@ TEST_CASE("operators: qualified names, aliases, and what two plugins both define
   CHECK(registries.resolve("SDPA").size() == 1);
   CHECK(registries.resolve("conv2d") == std::vector<tn_sym>{intern("Conv")});
   CHECK(registries.resolve("ai.onnx.Conv") == std::vector<tn_sym>{intern("Conv")});
-  CHECK(registries.resolve("Conv").size() == 2);  // an unqualified name searches all domains
+  CHECK(registries.resolve("Conv") == std::vector<tn_sym>{intern("Conv")});  // ai.onnx comes first
+  CHECK(registries.resolve("attend").size() == 2);  // other unqualified names search all domains
   CHECK(registries.resolve("Convolve").empty());
   CHECK(registries.domain_version("") == 28);
   CHECK(registries.domain_version("ai.onnx") == 28);
@@ -156,7 +158,7 @@ TEST_CASE("operators: qualified names, aliases, and what two plugins both define
   tn_sym op = 0;
   CHECK(api->resolve(host.abi(), to_abi("conv2d"), &op) == TN_OK);
   CHECK(op == intern("Conv"));
-  CHECK(api->resolve(host.abi(), to_abi("Conv"), &op) == TN_ERR_INVALID);
+  CHECK(api->resolve(host.abi(), to_abi("attend"), &op) == TN_ERR_INVALID);
   CHECK(api->resolve(host.abi(), to_abi("nothing"), &op) == TN_ERR_NOT_FOUND);
   CHECK(api->count(host.abi()) == 3);
   CHECK(api->at(host.abi(), 0) == &conv);

@@ -290,6 +290,8 @@ std::vector<tn_sym> Registries::resolve(std::string_view name) const {
                                                            : std::string(domain) + "::" + std::string(plain));
     if (ops_.contains(symbol)) return {symbol};
   }
+  // ONNX's own operators go by their plain names; other domains have some of the same name.
+  if (const tn_sym plain = intern(std::string(name)); ops_.contains(plain)) return {plain};
   const auto found = op_names_.find(std::string(name));
   return found == op_names_.end() ? std::vector<tn_sym>() : found->second;
 }
