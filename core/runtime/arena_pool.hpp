@@ -29,8 +29,9 @@ class ArenaPool {
   std::vector<ArenaBlock> free_;
 };
 
-// Zeroed, 64-byte aligned, with huge pages when large. Throws std::bad_alloc.
-ArenaBlock map_memory(uint64_t bytes);
+// Zeroed, 64-byte aligned, with huge pages when large; counts as memory in use. Throws Error "too large",
+// std::bad_alloc.
+ArenaBlock map_memory(uint64_t bytes, const std::string& where, const std::string& what);
 void unmap_memory(ArenaBlock block);
 
 }  // namespace tenon

@@ -103,14 +103,6 @@ unsigned quota_processors() {
   return limited ? static_cast<unsigned>((quota + period - 1) / period) : 0;
 }
 
-bool read_number(const char* path, uint64_t* value) {
-  std::FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return false;
-  const bool read = std::fscanf(file, "%" SCNu64, value) == 1;  // "max" reads as nothing
-  std::fclose(file);
-  return read;
-}
-
 }  // namespace
 
 uint64_t cpu_features_capped(const std::string& cap) {
@@ -176,25 +168,6 @@ unsigned usable_processors() {
 #endif
   const unsigned quota = quota_processors();
   return quota == 0 ? count : std::max(1u, std::min(count, quota));
-}
-
-uint64_t available_memory_bytes() {
-  uint64_t available = 0;
-  if (std::FILE* file = std::fopen("/proc/meminfo", "re")) {
-    char line[128];
-    while (std::fgets(line, sizeof line, file) != nullptr) {
-      uint64_t kilobytes = 0;
-      if (std::sscanf(line, "MemAvailable: %" SCNu64 " kB", &kilobytes) == 1) available = kilobytes * 1024;
-    }
-    std::fclose(file);
-  }
-  uint64_t limit = 0, used = 0;
-  if (read_number("/sys/fs/cgroup/memory.max", &limit) &&
-      read_number("/sys/fs/cgroup/memory.current", &used)) {
-    const uint64_t left = limit > used ? limit - used : 1;
-    available = available == 0 ? left : std::min(available, left);
-  }
-  return available;
 }
 
 #if defined(__x86_64__)

@@ -18,8 +18,6 @@ std::string isa_name(uint64_t features);
 
 // Processors this process may run on, as the affinity mask and the cgroup's quota say; at least 1.
 unsigned usable_processors();
-// Physical memory that can still be had without swapping, in bytes; 0 when the system does not say.
-uint64_t available_memory_bytes();
 
 // The calling thread's floating-point control word (MXCSR, FPCR): flushing of denormals is part of it.
 uint64_t fp_control();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
+#include "core/graph/edit.hpp"
 #include "core/graph/infer.hpp"
 #include "core/runtime/plan.hpp"
 
@@ -48,8 +49,8 @@ tn_value copy_constant(Graph& from, tn_value value, tn_edit* edit) {
   if (tensor.dtype == TN_STRING) {
     need(edit_api()->constant_copy(edit, {}, &tensor, &made), "copy a constant");
   } else {
-    need(edit_api()->constant_adopt(
-             edit, {}, &tensor, [](void*) {}, nullptr, &made),
+    need(edit->constant_adopt(
+             {}, &tensor, [](void*) {}, nullptr, &made, false),
          "lend a constant");
   }
   return made;

@@ -145,12 +145,14 @@ const std::string* pin_of(const KernelPolicy& policy, std::string_view node_name
   return nullptr;
 }
 
+}  // namespace
+
 size_t preference_of(const KernelPolicy& policy, const KernelEntry& kernel) {
-  const auto found = std::find(policy.prefer.begin(), policy.prefer.end(), kernel.plugin);
+  const auto found = std::find_if(policy.prefer.begin(), policy.prefer.end(), [&](const std::string& wish) {
+    return wish == kernel.plugin || glob_match(wish, tenon::view(kernel.record->id));
+  });
   return static_cast<size_t>(found - policy.prefer.begin());
 }
-
-}  // namespace
 
 std::string refusal_of(const KernelEntry& kernel, const OpRegistry& ops, const tn_plan_view& view,
                        const KernelPolicy& policy, bool concrete) {

@@ -15,13 +15,17 @@
 namespace tenon {
 
 struct KernelPolicy {
-  std::vector<std::string>
-      prefer;  // plugin names, best first; "reference" beats real kernels only when named here
+  // Plugin names or globs of record ids, best first; references beat real kernels only when named here.
+  std::vector<std::string> prefer;
   std::map<std::string, std::string> pin;  // node name -> record id; both may have `*`
   std::vector<std::string> deny;           // record ids, `*` allowed
   std::string device = "cpu";
   bool prefer_reference = false;  // oracles first: folding, verification
 };
+
+/// Place of the first wish in policy.prefer that names the kernel's plugin or matches its id; prefer.size()
+/// when none does.
+size_t preference_of(const KernelPolicy& policy, const KernelEntry& kernel);
 
 struct Candidate {
   const KernelEntry* kernel = nullptr;

@@ -67,7 +67,7 @@ ContentIdentity content_identity(const tn_tensor& tensor) {
 }
 
 tn_status packed_constant(const ContentIdentity& identity, std::string_view layout_key, uint64_t bytes,
-                          const std::function<tn_status(void* dst)>& fill,
+                          const std::string& where, const std::function<tn_status(void* dst)>& fill,
                           std::shared_ptr<const PackedBlob>* blob) {
   std::string key(sizeof identity + sizeof bytes, '\0');
   std::memcpy(key.data(), &identity, sizeof identity);
@@ -91,7 +91,7 @@ tn_status packed_constant(const ContentIdentity& identity, std::string_view layo
   *blob = entry->blob.lock();
   if (*blob != nullptr) return TN_OK;
   auto made = std::make_shared<PackedBlob>();
-  made->memory = map_memory(bytes);
+  made->memory = map_memory(bytes, where, "packed constant");
   made->bytes = bytes;
   const tn_status status = fill(made->memory.base);
   if (status != TN_OK) return status;

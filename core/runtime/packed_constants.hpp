@@ -29,9 +29,9 @@ struct ContentIdentity {
 ContentIdentity content_identity(const tn_tensor& tensor);
 
 // The blob for that key, filled by whoever asks first while the others wait. It lives as long as somebody
-// holds it. A failure of `fill` is returned and leaves nothing behind. [any]
+// holds it. A failure of `fill` is returned and leaves nothing behind; Error "too large" names `where`. [any]
 tn_status packed_constant(const ContentIdentity& identity, std::string_view layout_key, uint64_t bytes,
-                          const std::function<tn_status(void* dst)>& fill,
+                          const std::string& where, const std::function<tn_status(void* dst)>& fill,
                           std::shared_ptr<const PackedBlob>* blob);
 
 }  // namespace tenon

@@ -19,15 +19,14 @@ tn_status packed(tn_plan_ctx* context, uint32_t input, tn_str layout_key, uint64
     if (value == TN_NONE || !context->store->known_data(value, &source, &constant) || !constant)
       return TN_ERR_INVALID;
     const std::string place = node_place(*graph.graph, context->node);
-    require_memory(bytes, place, "packed constant");
     auto known = graph.identities.find(value);
     if (known == graph.identities.end() || !graph.graph->is_constant(value)) {
       known = graph.identities.insert_or_assign(value, content_identity(source)).first;
     }
     std::shared_ptr<const PackedBlob> made;
     const tn_status status = packed_constant(
-        known->second, view(layout_key), bytes, [&](void* dst) { return fill(fill_context, &source, dst); },
-        &made);
+        known->second, view(layout_key), bytes, place,
+        [&](void* dst) { return fill(fill_context, &source, dst); }, &made);
     if (status != TN_OK) return status;
     *blob = made->memory.base;
     context->blobs.push_back(std::move(made));

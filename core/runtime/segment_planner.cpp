@@ -60,7 +60,7 @@ bool write_numbers(tn_dtype dtype, const std::vector<int64_t>& numbers, void* da
 std::string fallback_reason(const KernelPolicy& policy, const Selection& selection, const KernelEntry& chosen,
                             std::string_view op) {
   if ((chosen.record->flags & TN_KERNEL_REFERENCE) == 0) return {};
-  if (!policy.prefer.empty() && policy.prefer.front() == chosen.plugin) return {};
+  if (!policy.prefer.empty() && preference_of(policy, chosen) == 0) return {};
   std::string reason;
   for (const Candidate& candidate : selection.candidates) {
     if (candidate.kernel == &chosen || (candidate.kernel->record->flags & TN_KERNEL_REFERENCE) != 0) continue;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <tenon/abi/kernels.h>
+#include "core/base/memory_budget.hpp"
 #include "core/runtime/cpu_features.hpp"
 
 using namespace tenon;

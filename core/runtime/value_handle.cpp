@@ -7,13 +7,9 @@
 #include "core/base/diagnostics.hpp"
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
-#include "core/runtime/cpu_features.hpp"
 
 namespace tenon {
 namespace {
-
-// Asking the system what is left costs about 20 us, so only sizes worth it are asked about.
-constexpr uint64_t ask_system_above_bytes = uint64_t{64} << 20;
 
 void* allocate(uint64_t bytes) {
   const uint64_t rounded = (bytes + 63) / 64 * 64;
@@ -50,17 +46,6 @@ uint64_t checked_bytes(tn_dtype dtype, std::span<const int64_t> dims, const std:
   return bytes;
 }
 
-void require_memory(uint64_t bytes, const std::string& where, const std::string& what) {
-  if (bytes <= ask_system_above_bytes) return;
-  const uint64_t available = available_memory_bytes();
-  if (available == 0 || bytes <= available) return;
-  throw Error(
-      exit_job_failed, where,
-      fmt::format(
-          "{} is too large: {} needed, {} of memory available; use smaller shapes or a larger machine", what,
-          format_bytes(bytes), format_bytes(available)));
-}
-
 void any_retain(tn_any* any) { any->references.fetch_add(1, std::memory_order_relaxed); }
 
 void any_release(tn_any* any) {
@@ -75,7 +60,10 @@ void any_release(tn_any* any) {
           pending.push_back(item);
         }
       }
-      if (any->allocated_bytes != 0) std::free(any->data);
+      if (any->allocated_bytes != 0) {
+        std::free(any->data);
+        give_memory_back(any->allocated_bytes);
+      }
       delete any;
     }
     if (next == nullptr && !pending.empty()) {
@@ -88,12 +76,12 @@ void any_release(tn_any* any) {
 
 AnyRef new_tensor(tn_dtype dtype, std::span<const int64_t> dims, const std::string& where) {
   const uint64_t bytes = checked_bytes(dtype, dims, where);
-  require_memory(bytes, where, fmt::format("{} {}", dtype_name(dtype), dims_text(dims)));
+  MemoryShare share(bytes == 0 ? 64 : bytes, where, fmt::format("{} {}", dtype_name(dtype), dims_text(dims)));
   AnyRef any = AnyRef::adopt(new tn_any);
   any->dtype = dtype;
   any->dims.assign(dims.begin(), dims.end());
   any->data = allocate(bytes);
-  any->allocated_bytes = bytes == 0 ? 64 : bytes;
+  any->allocated_bytes = share.release();
   any->bytes = bytes;
   if (dtype == TN_STRING) std::memset(any->data, 0, bytes);
   return any;

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/memory_budget.hpp"
+
 struct tn_any {
   std::atomic<uint32_t> references{1};
   uint32_t kind = TN_KIND_TENSOR;
@@ -79,8 +81,6 @@ AnyRef new_optional(tn_any* item);  // shares it; null: empty
 
 // Throws Error "too large" when the size of such a tensor overflows; else its packed size.
 uint64_t checked_bytes(tn_dtype dtype, std::span<const int64_t> dims, const std::string& where);
-// Throws Error "too large" when `bytes` more cannot be had.
-void require_memory(uint64_t bytes, const std::string& where, const std::string& what);
 std::string dims_text(std::span<const int64_t> dims);  // "[2,3]"
 
 }  // namespace tenon

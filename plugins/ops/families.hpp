@@ -1,35 +1,34 @@
-// Every family of operators: one line here, one file of that name.
+// The one list of families. add_<family> defines operators, with their kernels where the two stand in one
+// file; provide_<family> adds the kernels of a family whose two parts are large enough for a file each.
 #pragma once
 #include "tenon/sdk/plugin.hpp"
 
-#define TENON_OPS_FAMILIES(X) \
-  X(elementwise_unary)        \
-  X(activation)               \
-  X(elementwise_binary)       \
-  X(elementwise_select)       \
-  X(reduce)                   \
-  X(shape_ops)                \
-  X(reshape)                  \
-  X(indexing)                 \
-  X(slice)                    \
-  X(join_split)               \
-  X(selection)                \
-  X(constant)                 \
-  X(conv)                     \
-  X(pool)                     \
-  X(resize)                   \
-  X(norm)                     \
-  X(matmul)                   \
-  X(control_flow)             \
-  X(sequence)                 \
-  X(quantize)                 \
-  X(random)                   \
-  X(recurrent)                \
-  X(attention)                \
-  X(fused)
+// clang-format off
+#define TENON_OPERATOR_FAMILIES(X) \
+  X(elementwise_unary) X(activation) X(elementwise_binary) X(elementwise_select) X(reduce) \
+  X(shape_ops) X(reshape) X(indexing) X(slice) X(join_split) X(selection) X(constant) \
+  X(conv) X(pool) X(resize) \
+  X(norm) X(matmul) X(recurrent) X(attention) X(fused) \
+  X(quantize) \
+  X(control_flow) X(sequence) X(random)
+
+#define TENON_KERNEL_FAMILIES(X) \
+  X(unary) X(binary) X(variadic) X(cast) X(select) X(reduce) \
+  X(shape_kernels) X(move) X(gather) X(scatter) X(pad) X(search) \
+  X(conv) X(conv_transpose) X(pool) X(resize) \
+  X(softmax) X(normalize) X(normalize_channels) X(norms) X(matmul) X(einsum) X(recurrent) X(attention) \
+  X(quantize) \
+  X(control) X(sequence) X(random)
+// clang-format on
 
 namespace tenon::ops {
-#define TENON_OPS_DECLARE(family) void add_##family(sdk::Plugin& p);
-TENON_OPS_FAMILIES(TENON_OPS_DECLARE)
-#undef TENON_OPS_DECLARE
+#define TENON_DECLARE(family) void add_##family(sdk::Plugin& p);
+TENON_OPERATOR_FAMILIES(TENON_DECLARE)
+#undef TENON_DECLARE
 }  // namespace tenon::ops
+
+namespace tenon::reference {
+#define TENON_DECLARE(family) void provide_##family(sdk::Plugin& p);
+TENON_KERNEL_FAMILIES(TENON_DECLARE)
+#undef TENON_DECLARE
+}  // namespace tenon::reference

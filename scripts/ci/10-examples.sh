@@ -59,7 +59,7 @@ cp "$fixtures"/lib{wrong_major,missing_symbol,missing_dependency,undefined_symbo
 bad=$(cd "$scratch/bad" && ls lib*.so)
 {
   echo '{"schema": "tenon.pipeline/1", "model": "acme/model/acme.onnx", "inputs": "acme/model/input.npz",'
-  echo ' "plugins": ["onnx", "ops", "fusion", "rules", "memory", "reference", "tensors", "acme"'
+  echo ' "plugins": ["onnx", "ops", "fusion", "rules", "memory", "tensors", "acme"'
   for library in $bad; do echo "   , {\"path\": \"bad/$library\", \"required\": false}"; done
   echo ' ]}'
 } >"$scratch/bad.json"

@@ -34,7 +34,7 @@ class Passes {
     set_install_root(test::build_dir());
     Diagnostics findings;
     const std::string manifest =
-        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "fusion", "reference"], "rules": [],
+        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "fusion"], "rules": [],
       "pipeline": [{"pass": ")" +
         pass + R"(", "options": )" + options + "}]}";
     auto parsed = parse_manifest("test.json", manifest, ".", {}, findings);

@@ -27,7 +27,7 @@ Engine& engine() {
     Diagnostics findings;
     auto manifest = parse_manifest(
         "test.json",
-        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "memory", "reference", "cpu"], "rules": [], "pipeline": []})",
+        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "memory", "cpu"], "rules": [], "pipeline": []})",
         ".", {}, findings);
     findings.throw_if_errors(2);
     return new Engine(*manifest);

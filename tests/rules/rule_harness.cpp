@@ -63,10 +63,10 @@ RuleHarness::RuleHarness() : plugins_(host_) {
   plugins_.registries().provide(host_);
   Diagnostics diagnostics;
   std::vector<PluginRequest> wanted;
-  for (const char* name : {"ops", "rules", "reference"}) {
+  for (const char* name : {"ops", "rules"}) {
     PluginRequest r;
     r.name = name;
-    r.required = std::string(name) != "reference";
+    r.required = true;
     wanted.push_back(r);
   }
   plugins_.load(wanted, diagnostics);

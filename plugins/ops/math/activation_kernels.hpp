@@ -1,0 +1,29 @@
+// Functions of one real number, by the name of their operator: the unary kernels and the activations of fused
+// ones.
+#pragma once
+#include "support/kernel.hpp"
+
+namespace tenon::reference {
+
+/// May work in place. alpha and beta are the operator's attributes of those names.
+using RealBlock = void (*)(const double* x, double* y, int64_t count, double alpha, double beta);
+
+struct Activation {
+  RealBlock apply = nullptr;  // NULL: none
+  double alpha = 0, beta = 0;
+  void operator()(double* x, int64_t count) const noexcept {
+    if (apply) apply(x, x, count, alpha, beta);
+  }
+};
+
+struct RealFunction {
+  const char* op;
+  RealBlock apply;
+  double alpha, beta;  // the standard's defaults
+};
+const RealFunction* find_real_function(std::string_view op) noexcept;
+
+/// Attributes `activation`, `alpha`, `beta` of a fused node; Failure for an activation nobody knows.
+Activation fused_activation(const PlanView& v);
+
+}  // namespace tenon::reference
