@@ -111,6 +111,7 @@ Tensor::Tensor(tn_dtype dtype, std::vector<int64_t> dims, bool zeroed)
                     " has a negative dimension or more bytes than can be addressed");
   // A tensor of no bytes still has an address: many readers take NULL for "absent".
   const uint64_t rounded = bytes_ == 0 ? 64 : (bytes_ + 63) / 64 * 64;
+  share_ = MemoryShare(rounded, "", "a tensor of type " + dtype_name(dtype_));
   data_.reset(std::aligned_alloc(64, rounded));
   if (!data_) throw std::bad_alloc();
   if (dtype_ == TN_STRING) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/memory_budget.hpp"
 #include "tenon/abi/types.h"
 
 namespace tenon {
@@ -65,6 +66,7 @@ class Tensor {
   std::vector<int64_t> dims_;
   uint64_t bytes_ = 0;
   uint64_t count_ = 0;
+  MemoryShare share_;
   std::unique_ptr<void, Free> data_;
   std::unique_ptr<std::deque<std::string>> strings_;
 };

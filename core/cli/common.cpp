@@ -2,12 +2,24 @@
 
 #include <cstdio>
 
+#include "core/base/memory_budget.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/graph.hpp"
 
 namespace tenon::cli {
 
 namespace fs = std::filesystem;
+
+namespace {
+// CLI11's own check answers with the whole range of its number type.
+const CLI::Validator at_least_zero(
+    [](std::string& text) {
+      return text.empty() || text.find_first_not_of("0123456789") != std::string::npos
+                 ? "'" + text + "' is not allowed; expected a whole number from 0 up"
+                 : std::string();
+    },
+    "NUMBER");
+}  // namespace
 
 void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
   app.add_option("target", o.target, "pipeline manifest (.json) or model file")->required();
@@ -21,12 +33,15 @@ void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
       ->allow_extra_args(false);
   app.add_option("--precision", o.precision, "strict, exact, faithful (default), bf16, fp16 or fast");
   app.add_option("--threads", o.threads, "threads to run on; 0: all that this process may use")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero);
+  app.add_option("--memory-limit", o.memory_limit,
+                 "what tensors may take together, as in 500MB or 2GiB; default: what the machine has")
+      ->type_name("SIZE");
   app.add_option("--fusion_switch_file", o.switch_file, "switches of passes and rules, a file")
       ->type_name("FILE");
   app.add_option("--optimization_switch", o.switches, "switches of passes and rules: \"A:on;B:off\"");
   app.add_option("--bisect-limit", o.bisect_limit, "stop after this many applied rewrites")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero);
   app.add_option("--dump-dir", o.dump_folder, "write the graph's text form after each pass here")
       ->type_name("DIR");
   app.add_flag("--verify-graph", o.verify_graph, "run the full graph verifier after each pass");
@@ -40,6 +55,12 @@ Manifest read_target(const PipelineOptions& o) {
   ManifestOptions mo;
   mo.set = o.set;
   if (!o.precision.empty()) mo.set.push_back("precision.mode=" + o.precision);
+  if (!o.memory_limit.empty()) {
+    if (!parse_memory_size(o.memory_limit))
+      throw Error(exit_bad_input, "--memory-limit " + o.memory_limit,
+                  "is no amount of memory; expected a number of bytes, or 500MB, 2GiB and the like");
+    mo.set.push_back("runtime.memory_limit=" + quoted(o.memory_limit));
+  }
   if (o.threads >= 0) mo.set.push_back("runtime.threads=" + std::to_string(o.threads));
   const fs::path target(o.target);
   Diagnostics findings;
@@ -129,8 +150,20 @@ std::unique_ptr<Session> make_session(Pipeline& p, bool explain) {
 void print_findings(const std::vector<Diagnostic>& findings, bool notes) {
   for (const auto& d : findings) {
     if (d.severity < TN_SEVERITY_WARNING && !notes) continue;
-    std::fprintf(stderr, "tenon: %s\n", to_string(d).c_str());
+    std::fprintf(stderr, "tenon: %s\n", printable(to_string(d)).c_str());
   }
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out;
 }
 
 void print_json(const Json& json) {

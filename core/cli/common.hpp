@@ -23,7 +23,7 @@ using Action = std::function<int()>;
 struct PipelineOptions {
   std::string target;  // manifest (.json) or model file
   std::vector<std::string> set, rules, plugins;
-  std::string precision, switch_file, switches, dump_folder, stop_after;
+  std::string precision, switch_file, switches, dump_folder, stop_after, memory_limit;
   int64_t threads = -1, bisect_limit = -1;
   bool verify_graph = false, json = false, quiet = false, print_resolved = false;
 };
@@ -51,6 +51,8 @@ int print_resolved_manifest(const PipelineOptions& options);
 RuntimeOptions runtime_options(const Manifest& manifest, bool explain = false);
 std::unique_ptr<Session> make_session(Pipeline& pipeline, bool explain = false);
 
+/// Names come from outside: what a terminal would act on, and zeros that would end the text, as \x1b.
+std::string printable(std::string_view text);
 /// Findings on stderr: "tenon: warning: place: text". Notes only when verbose.
 void print_findings(const std::vector<Diagnostic>& findings, bool notes);
 void print_json(const Json& json);

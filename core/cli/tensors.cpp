@@ -278,10 +278,11 @@ void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed,
 namespace {
 
 void append(const NamedOutput& output, std::vector<tn_named_tensor>& items) {
-  const auto item = [&](int64_t index, const tn_tensor& t) {
-    items.push_back({to_abi(output.name), index, t});
-  };
   tn_any* any = output.value.get();
+  const uint32_t kind = any->kind;
+  const auto item = [&](int64_t index, const tn_tensor& t) {
+    items.push_back({to_abi(output.name), index, t, kind, 0});
+  };
   if (any->kind == TN_KIND_OPTIONAL || any->kind == TN_KIND_OPTIONAL_SEQUENCE) {
     if (any->items.empty()) return item(-2, {});
     any = any->items[0];

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/memory_budget.hpp"
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/graph.hpp"
@@ -44,11 +45,8 @@ bool elements_equal(const uint8_t* data, const tn_type& type, uint64_t bytes) {
 
 namespace {
 uint8_t* allocate_bytes(uint64_t bytes, std::shared_ptr<const void>* owner) {
-  auto* const data =
-      static_cast<uint8_t*>(std::aligned_alloc(64, std::max<uint64_t>(64, (bytes + 63) / 64 * 64)));
-  if (!data) throw std::bad_alloc();
-  *owner = std::shared_ptr<const void>(data, [](const void* p) { std::free(const_cast<void*>(p)); });
-  return data;
+  *owner = counted_bytes(bytes, "", "a constant");
+  return static_cast<uint8_t*>(const_cast<void*>(owner->get()));
 }
 }  // namespace
 

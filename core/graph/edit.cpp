@@ -464,6 +464,15 @@ tn_status tn_edit::set_opset(std::string_view domain, int32_t version) {
 }
 
 tn_status tn_edit::set_metadata(std::string_view key, std::string_view text) {
+  if (key == Graph::name_key) {
+    graph.record(Graph::Op::metadata_set, true);
+    if (graph.recording_) {
+      graph.saved_texts_.emplace_back(graph.region_name(Graph::main_region));
+      graph.saved_texts_.emplace_back(key);
+    }
+    graph.set_graph_name(text);
+    return TN_OK;
+  }
   const auto known = graph.metadata_.find(key);
   graph.record(Graph::Op::metadata_set, known != graph.metadata_.end());
   if (graph.recording_) {

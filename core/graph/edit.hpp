@@ -18,8 +18,9 @@ struct tn_edit {
   tn_status region_outputs(tn_region region, const tn_value* values, uint32_t count);
   tn_status region_output_name(tn_region region, uint32_t index, std::string_view name);
   tn_status constant_copy(std::string_view name, const tn_tensor* tensor, tn_value* value);
+  // Counts as memory in use until it is released; not counted: the bytes are lent.
   tn_status constant_adopt(std::string_view name, const tn_tensor* tensor, void (*release)(void*),
-                           void* context, tn_value* value);
+                           void* context, tn_value* value, bool counted = true);
   tn_status constant_slice(std::string_view name, const tn_tensor* tensor, tn_file* file, uint64_t offset,
                            tn_value* value);
   tn_status constant_uniform(std::string_view name, const tn_tensor* tensor, tn_value* value);
@@ -45,6 +46,9 @@ struct tn_edit {
   tenon::Graph& graph;
   std::string who;
   uint32_t flags;
+
+  // Why calls were refused so far.
+  const std::vector<std::string>& refused() const { return refused_; }
 
  private:
   friend class tenon::CommitInference;

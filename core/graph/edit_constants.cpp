@@ -3,6 +3,8 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/diagnostics.hpp"
+#include "core/base/memory_budget.hpp"
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/edit.hpp"
@@ -68,9 +70,13 @@ tn_status tn_edit::constant_copy(std::string_view name, const tn_tensor* tensor,
     if (bytes != 0) std::memcpy(copy, tensor->data, bytes);
     made.data = copy;
   } else {
-    auto* const copy = static_cast<uint8_t*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
-    if (!copy) throw std::bad_alloc();
-    made.owner = std::shared_ptr<const void>(copy, [](const void* p) { std::free(const_cast<void*>(p)); });
+    try {
+      made.owner = counted_bytes(bytes, fmt::format("constant '{}'", name), "its copy");
+    } catch (const Error& error) {
+      refuse(error.what());
+      return TN_ERR_LIMIT;
+    }
+    auto* const copy = static_cast<uint8_t*>(const_cast<void*>(made.owner.get()));
     std::memcpy(copy, tensor->data, bytes);
     made.data = copy;
   }
@@ -79,7 +85,7 @@ tn_status tn_edit::constant_copy(std::string_view name, const tn_tensor* tensor,
 }
 
 tn_status tn_edit::constant_adopt(std::string_view name, const tn_tensor* tensor, void (*release)(void*),
-                                  void* context, tn_value* value) {
+                                  void* context, tn_value* value, bool counted) {
   *value = TN_NONE;
   if (const tn_status status = check_tensor(name, tensor); status != TN_OK) return status;
   const uint64_t bytes = needed_bytes(*tensor);
@@ -91,9 +97,16 @@ tn_status tn_edit::constant_adopt(std::string_view name, const tn_tensor* tensor
     if (status == TN_OK && release) release(context);
     return status;
   }
+  std::shared_ptr<const MemoryShare> share;
+  try {
+    if (counted) share = std::make_shared<MemoryShare>(bytes, fmt::format("constant '{}'", name), "its copy");
+  } catch (const Error& error) {
+    refuse(error.what());
+    return TN_ERR_LIMIT;
+  }
   Constant made;
   made.data = static_cast<const uint8_t*>(tensor->data);
-  made.owner = std::shared_ptr<const void>(tensor->data, [release, context](const void*) {
+  made.owner = std::shared_ptr<const void>(tensor->data, [release, context, share](const void*) {
     if (release) release(context);
   });
   *value = add_constant(name, *tensor, std::move(made));

@@ -97,6 +97,7 @@ TEST_CASE("Rollback restores everything, whatever was done") {
     edit_api()->set_version(edit, 2, 9);
     edit_api()->erase(edit, 3);
     edit_api()->set_metadata(edit, test::str("k"), test::str("v"));
+    edit_api()->set_metadata(edit, test::str("graph_name"), test::str("another"));
     edit_api()->set_opset(edit, test::str("d"), 3);
     e.ints("c", {1, 2});
     tn_region region = TN_NONE;

@@ -192,6 +192,8 @@ class Graph final : public ::tn_graph {
 
   // --- for the host
   void set_graph_name(std::string_view name);
+  // The metadata key under which plugins read and set the graph's name.
+  static constexpr std::string_view name_key = "graph_name";
   // What a node stands for, by name: for readers of formats that say so. Within a transaction.
   void set_origin_names(tn_node id, std::span<const std::string> names);
   // Type of an input as the user wants it, whatever the model says; before inference.

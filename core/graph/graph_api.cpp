@@ -146,6 +146,7 @@ int32_t opset(tn_graph* handle, tn_str domain) {
 }
 tn_str metadata(tn_graph* handle, tn_str key) {
   return guarded<tn_str>({nullptr, 0}, [&] {
+    if (view(key) == Graph::name_key) return to_abi(Graph::from(handle).region_name(Graph::main_region));
     const auto& all = Graph::from(handle).metadata();
     const auto found = all.find(view(key));
     return found == all.end() ? tn_str{nullptr, 0} : to_abi(found->second);

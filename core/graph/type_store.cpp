@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 
 namespace tenon {
@@ -95,6 +96,14 @@ tn_status infer_graph(Graph& graph, Diagnostics& diagnostics) {
   for (const auto& overruled : store.hints_overruled) {
     const auto& outputs = graph.region(Graph::main_region).outputs;
     if (std::find(outputs.begin(), outputs.end(), overruled.value) == outputs.end()) continue;
+    // Shapes are hints, and often stale. Who reads the output as another type than it has reads rubbish.
+    if (overruled.had.kind == overruled.found.kind && overruled.had.dtype != overruled.found.dtype) {
+      diagnostics.error("G311", value_place(graph, overruled.value),
+                        fmt::format("the model declares this output as {}, its nodes give {}; declare it as "
+                                    "what it is, or convert it with a Cast node",
+                                    dtype_name(overruled.had.dtype), dtype_name(overruled.found.dtype)));
+      continue;
+    }
     diagnostics.warning(
         "G311", value_place(graph, overruled.value),
         fmt::format("the model declares this output as {}, its nodes give {}; what the nodes give is used",

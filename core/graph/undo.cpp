@@ -190,7 +190,9 @@ void Graph::undo_rare(const Entry& entry) {
       saved_texts_.pop_back();
       const std::string old = std::move(saved_texts_.back());
       saved_texts_.pop_back();
-      if (entry.a == 0)
+      if (key == name_key)
+        set_graph_name(old);
+      else if (entry.a == 0)
         metadata_.erase(key);
       else
         metadata_[key] = old;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/files.hpp"
+#include "core/base/memory_budget.hpp"
 #include "core/base/text.hpp"
 #include "core/pipeline/manifest_reader.hpp"
 #include "core/pipeline/manifest_set.hpp"
@@ -468,13 +469,15 @@ class ManifestParser {
     if (!ManifestReader::has(root, "runtime")) return;
     const JsonPlace at = ManifestReader::child(root, "runtime");
     if (!reader_.expect_object(at)) return;
-    static const Names known = {"threads", "streams", "deterministic", "graph_mode", "batching"};
+    static const Names known = {"threads",    "streams",  "deterministic",
+                                "graph_mode", "batching", "memory_limit"};
     reader_.check_keys(at, known);
     manifest.runtime.threads = static_cast<uint32_t>(reader_.integer(at, "threads", 0, 0, 1024));
     manifest.runtime.deterministic = reader_.boolean(at, "deterministic", true);
     if (!manifest.runtime.deterministic)
       reader_.warning("M208", ManifestReader::child(at, "deterministic"),
                       "has no effect: every kernel there is gives the same bits each time");
+    memory_limit(at, manifest);
     if (reader_.integer(at, "streams", 1, 1, 1024) != 1)
       reader_.error("M207", ManifestReader::child(at, "streams"),
                     "more than one stream is not supported yet; use 1");
@@ -486,6 +489,19 @@ class ManifestParser {
     if (ManifestReader::has(at, "batching"))
       reader_.error("M207", ManifestReader::child(at, "batching"),
                     "'batching' is not supported yet; remove it");
+  }
+
+  void memory_limit(const JsonPlace& runtime, Manifest& manifest) {
+    if (!ManifestReader::has(runtime, "memory_limit")) return;
+    const JsonPlace at = ManifestReader::child(runtime, "memory_limit");
+    std::optional<uint64_t> bytes;
+    if (at.value->is_string()) bytes = parse_memory_size(at.value->get<std::string>());
+    if (at.value->is_number_unsigned()) bytes = at.value->get<uint64_t>();
+    if (bytes)
+      manifest.runtime.memory_limit = *bytes;
+    else
+      reader_.error("M205", at, "is no amount of memory",
+                    "expected a number of bytes, or text as \"500MB\" or \"2GiB\"; 0 for no limit");
   }
 
   void named_files(const JsonPlace& root, const char* key, std::filesystem::path& all,

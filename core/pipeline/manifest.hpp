@@ -59,6 +59,7 @@ struct KernelOptions {
 struct RuntimeRequest {
   uint32_t threads = 0;  // 0: as many as the machine has for us
   bool deterministic = true;
+  uint64_t memory_limit = 0;  // bytes that tensors may take together; 0: what the machine has
 };
 
 struct Manifest {

@@ -119,7 +119,8 @@ std::string print_resolved(const Manifest& manifest, const PluginSet& plugins) {
       {"prefer", manifest.kernels.prefer}, {"pin", manifest.kernels.pin}, {"deny", manifest.kernels.deny}};
   json["runtime"] = Json{{"threads", manifest.runtime.threads},
                          {"streams", 1},
-                         {"deterministic", manifest.runtime.deterministic}};
+                         {"deterministic", manifest.runtime.deterministic},
+                         {"memory_limit", manifest.runtime.memory_limit}};
   json["rules_verify"] = manifest.rules_verify == 0 ? "off" : manifest.rules_verify == 1 ? "auto" : "sample";
   if (!manifest.inputs_path.empty() || !manifest.inputs.empty())
     json["inputs"] = files_json(manifest.inputs_path, manifest.inputs);

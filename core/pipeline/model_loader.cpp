@@ -4,6 +4,7 @@
 
 #include "core/base/files.hpp"
 #include "core/base/text.hpp"
+#include "core/graph/edit.hpp"
 #include "core/graph/infer.hpp"
 #include "core/plugin/plugin_set.hpp"
 
@@ -91,6 +92,8 @@ std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& re
     if (diagnostic.where.empty()) diagnostic.where = path;
     diagnostics.add(std::move(diagnostic));
   }
+  if (status == TN_ERR_LIMIT)
+    for (const std::string& text : edit.get()->refused()) diagnostics.error("M240", path, text);
   if (status != TN_OK || said.has_errors()) {
     if (!said.has_errors()) {
       diagnostics.error("M240", path,

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/files.hpp"
+#include "core/base/memory_budget.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/graph.hpp"
 #include "core/pipeline/model_loader.hpp"
@@ -12,6 +13,7 @@ namespace tenon {
 
 Engine::Engine(Manifest manifest, EngineOptions options)
     : manifest_(std::move(manifest)), options_(std::move(options)), plugins_(host_, options_.scan) {
+  if (manifest_.runtime.memory_limit != 0) set_memory_limit(manifest_.runtime.memory_limit);
   provide_core_services(host_);
   plugins_.load(manifest_.plugins, diagnostics_);
   diagnostics_.throw_if_errors(exit_bad_input);

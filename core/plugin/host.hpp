@@ -56,7 +56,7 @@ class Host {
   std::vector<std::unique_ptr<PluginHost>> plugin_hosts_;
 };
 
-// Graph, graph-edit, symbols and files. The registry is provided by Registries, eval by the runtime.
+// Graph, graph-edit, symbols, files and limits. The registry is provided by Registries, eval by the runtime.
 void provide_core_services(Host& host);
 
 }  // namespace tenon

@@ -1,5 +1,6 @@
 // The three records of this plugin.
 #pragma once
+#include "tenon/abi/limits.h"
 #include "tenon/abi/tensor_file.h"
 #include "tenon/sdk/plugin.hpp"
 
@@ -15,6 +16,21 @@ using Sink = tn_status (*)(void* context, const tn_named_tensor* tensor);
 inline tn_dtype expected_of(ExpectedDtype ask, void* context, std::string_view name, uint32_t position) {
   return ask ? ask(context, sdk::str(name), position) : TN_DTYPE_NONE;
 }
+
+/// What the user and the machine allow to be allocated; asked where a small file can ask for much.
+class Budget {
+ public:
+  explicit Budget(const sdk::Services& services) : limits_(services.get<tn_limits_api>(TN_LIMITS_ID)) {}
+  void require(uint64_t bytes, const std::string& what, const std::string& where) const {
+    if (!limits_) return;
+    sdk::DiagBuffer said;
+    const tn_status s = limits_->may_allocate(bytes, sdk::str(what), said.raw());
+    if (s != TN_OK) throw sdk::Failure(s, said.text(), where);
+  }
+
+ private:
+  const tn_limits_api* limits_;
+};
 
 /// A mapped file of the host, released at the end.
 class Mapped {

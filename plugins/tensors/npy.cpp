@@ -105,7 +105,7 @@ std::string text_element(const NpyHeader& h, const uint8_t* item, const std::str
 }  // namespace
 
 LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dtype expected,
-                                  const std::string& where) {
+                                  const std::string& where, const Budget& budget) {
   LoadedTensor out;
   const tn_dtype dtype = choose_type(h, expected, where);
   out.dims_ = h.dims;
@@ -134,6 +134,9 @@ LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dt
   }
   const auto rank = static_cast<int32_t>(out.dims_.size());
   if (text) {
+    // Texts of no width take no bytes in the file.
+    budget.require(static_cast<uint64_t>(h.elements) * (sizeof(std::string) + sizeof(tn_str)),
+                   "the list of its texts", where);
     out.texts_.reserve(static_cast<size_t>(h.elements));
     for (int64_t i = 0; i < h.elements; ++i)
       out.texts_.push_back(text_element(h, items + static_cast<size_t>(i) * h.item_bytes, where));

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "formats.hpp"
 #include "tenon/sdk/tensor.hpp"
 
 namespace tenon::tensors {
@@ -33,7 +34,7 @@ class LoadedTensor {
   const tn_tensor& get() const noexcept { return tensor_; }
   /// `data` must stay valid as long as this. `expected` decides raw types that .npy has no name for.
   static LoadedTensor decode(const NpyHeader& header, const uint8_t* data, tn_dtype expected,
-                             const std::string& where);
+                             const std::string& where, const Budget& budget);
   LoadedTensor(LoadedTensor&&) = default;
 
  private:

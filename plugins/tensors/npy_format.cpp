@@ -8,7 +8,8 @@ namespace {
 tn_status read(void* instance, const tn_host*, tn_str path, ExpectedDtype expected, Sink sink, void* context,
                const tn_diag* diag) {
   return sdk::guarded(diag, [&]() -> tn_status {
-    const Mapped file(static_cast<const sdk::Services*>(instance)->files, path);
+    const sdk::Services& services = *static_cast<const sdk::Services*>(instance);
+    const Mapped file(services.files, path);
     const std::string where = sdk::text(path);
     const NpyHeader h = read_npy_header(file.data(), file.size(), where);
     const uint64_t found = file.size() - h.data_offset;
@@ -19,9 +20,9 @@ tn_status read(void* instance, const tn_host*, tn_str path, ExpectedDtype expect
                       static_cast<unsigned long long>(found), static_cast<unsigned long long>(h.data_bytes),
                       h.descr.c_str(), sdk::dims_text(h.dims).c_str()),
           where);
-    const LoadedTensor t =
-        LoadedTensor::decode(h, file.data() + h.data_offset, expected_of(expected, context, "", 0), where);
-    const tn_named_tensor named{{nullptr, 0}, -1, t.get()};
+    const LoadedTensor t = LoadedTensor::decode(
+        h, file.data() + h.data_offset, expected_of(expected, context, "", 0), where, Budget(services));
+    const tn_named_tensor named{{nullptr, 0}, -1, t.get(), TN_KIND_NONE, 0};
     return sink(context, &named);
   });
 }

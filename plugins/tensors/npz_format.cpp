@@ -71,7 +71,7 @@ void read_all(zip_file_t* file, uint8_t* to, uint64_t bytes, const std::string& 
 
 tn_status read_entry(zip_t* archive, uint64_t index, uint64_t archive_bytes, uint32_t position,
                      const std::string& path, ExpectedDtype expected, Sink sink, void* context,
-                     std::unordered_set<std::string>& seen) {
+                     std::unordered_set<std::string>& seen, const Budget& budget) {
   zip_stat_t st;
   zip_stat_init(&st);
   // The bytes of a name as they are: libzip would take an unmarked name with control characters for code page
@@ -116,6 +116,7 @@ tn_status read_entry(zip_t* archive, uint64_t index, uint64_t archive_bytes, uin
                static_cast<unsigned long long>(found), static_cast<unsigned long long>(h.data_bytes),
                h.descr.c_str(), sdk::dims_text(h.dims).c_str()),
         where);
+  budget.require(found, "its unpacked entry", where);
   sdk::OwnedTensor bytes(TN_UINT8, {static_cast<int64_t>(found)});
   if (!overread.empty())
     std::memcpy(bytes.data<uint8_t>(), overread.data(), std::min<uint64_t>(overread.size(), found));
@@ -135,15 +136,17 @@ tn_status read_entry(zip_t* archive, uint64_t index, uint64_t archive_bytes, uin
     split = split_item(name);
     if (split.index >= 0) dtype = expected_of(expected, context, split.base, position);
   }
-  const LoadedTensor t = LoadedTensor::decode(h, bytes.data<uint8_t>(), dtype, where);
-  const tn_named_tensor named{sdk::str(split.base), split.index, t.get()};
+  const LoadedTensor t = LoadedTensor::decode(h, bytes.data<uint8_t>(), dtype, where, budget);
+  const tn_named_tensor named{sdk::str(split.base), split.index, t.get(), TN_KIND_NONE, 0};
   return sink(context, &named);
 }
 
 tn_status read(void* instance, const tn_host*, tn_str path, ExpectedDtype expected, Sink sink, void* context,
                const tn_diag* diag) {
   return sdk::guarded(diag, [&]() -> tn_status {
-    const Mapped file(static_cast<const sdk::Services*>(instance)->files, path);
+    const sdk::Services& services = *static_cast<const sdk::Services*>(instance);
+    const Mapped file(services.files, path);
+    const Budget budget(services);
     const std::string where = sdk::text(path);
     ZipError e;
     zip_source_t* source = zip_source_buffer_create(file.data(), file.size(), 0, &e.error);
@@ -157,7 +160,7 @@ tn_status read(void* instance, const tn_host*, tn_str path, ExpectedDtype expect
     std::unordered_set<std::string> seen;
     for (zip_int64_t i = 0; i < count; ++i) {
       const tn_status s = read_entry(archive.get(), static_cast<uint64_t>(i), file.size(),
-                                     static_cast<uint32_t>(i), where, expected, sink, context, seen);
+                                     static_cast<uint32_t>(i), where, expected, sink, context, seen, budget);
       if (s != TN_OK) return s;
     }
     return TN_OK;

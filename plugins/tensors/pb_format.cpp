@@ -16,7 +16,7 @@ tn_status give(const onnx::TensorMessage& t, std::string_view name, int64_t inde
   if (t.external)
     throw Failure(TN_ERR_UNSUPPORTED, t.label() + " has external data; a .pb of test data holds its own",
                   where);
-  tn_named_tensor named{sdk::str(name), index, {}};
+  tn_named_tensor named{sdk::str(name), index, {}, TN_KIND_NONE, 0};
   std::vector<tn_str> texts;
   sdk::OwnedTensor copy;
   if (t.dtype == TN_STRING) {
@@ -100,7 +100,7 @@ tn_status read(void* instance, const tn_host*, tn_str path, ExpectedDtype, Sink 
     std::vector<onnx::TensorMessage> items;
     for (onnx::Bytes b : c.tensors) items.push_back(onnx::read_tensor(onnx::Reader(b, start), c.name));
     if (items.empty()) {
-      const tn_named_tensor empty{sdk::str(c.name), -2, {}};
+      const tn_named_tensor empty{sdk::str(c.name), -2, {}, TN_KIND_NONE, 0};
       return sink(context, &empty);
     }
     for (size_t i = 0; i < items.size(); ++i) {
@@ -109,6 +109,34 @@ tn_status read(void* instance, const tn_host*, tn_str path, ExpectedDtype, Sink 
     }
     return TN_OK;
   });
+}
+
+/// A TensorProto, SequenceProto or OptionalProto, as the kind of the value wants it.
+std::string message_of(const tn_named_tensor* tensors, uint32_t count) {
+  const tn_named_tensor& first = tensors[0];
+  const bool optional = first.kind == TN_KIND_OPTIONAL || first.kind == TN_KIND_OPTIONAL_SEQUENCE;
+  const bool sequence =
+      first.kind == TN_KIND_SEQUENCE || first.kind == TN_KIND_OPTIONAL_SEQUENCE || first.index >= 0;
+  if (!optional && !sequence && first.index == -1)
+    return onnx::tensor_message(sdk::view(first.name), first.tensor);
+  const auto items = [&] {
+    std::string out;
+    onnx::put_int(out, onnx::sequence_field::elem_type, onnx::container_type::tensor);
+    for (uint32_t i = 0; first.index != -2 && i < count; ++i)
+      onnx::put_bytes(out, onnx::sequence_field::tensor_values, onnx::tensor_message({}, tensors[i].tensor));
+    return out;
+  };
+  std::string out;
+  if (first.name.size) onnx::put_bytes(out, onnx::sequence_field::name, sdk::view(first.name));
+  if (optional && first.index == -2) {
+    onnx::put_int(out, onnx::optional_field::elem_type, onnx::container_type::undefined);
+  } else if (optional && sequence) {
+    onnx::put_int(out, onnx::optional_field::elem_type, onnx::container_type::sequence);
+    onnx::put_bytes(out, onnx::optional_field::sequence_value, items());
+  } else {  // a sequence; an optional of a tensor has the same fields
+    out += items();
+  }
+  return out;
 }
 
 tn_status write(void* instance, const tn_host*, tn_str path, const tn_named_tensor* tensors, uint32_t count,
@@ -124,18 +152,7 @@ tn_status write(void* instance, const tn_host*, tn_str path, const tn_named_tens
                     "a .pb file holds one tensor, sequence or optional; write an .npz, or a folder of .pb "
                     "files, for several",
                     where);
-    std::string bytes;
-    if (tensors[0].index == -1) {
-      bytes = onnx::tensor_message(sdk::view(tensors[0].name), tensors[0].tensor);
-    } else {
-      if (tensors[0].name.size)
-        onnx::put_bytes(bytes, onnx::sequence_field::name, sdk::view(tensors[0].name));
-      onnx::put_int(bytes, onnx::sequence_field::elem_type, onnx::container_type::tensor);
-      if (tensors[0].index >= 0)
-        for (uint32_t i = 0; i < count; ++i)
-          onnx::put_bytes(bytes, onnx::sequence_field::tensor_values,
-                          onnx::tensor_message({}, tensors[i].tensor));
-    }
+    const std::string bytes = message_of(tensors, count);
     Written out(static_cast<const sdk::Services*>(instance)->files, path);
     out.write(bytes.data(), bytes.size());
     out.keep();

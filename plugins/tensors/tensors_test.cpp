@@ -119,7 +119,7 @@ TEST_CASE("every element type survives .npy and .npz") {
       const uint32_t used = 15 * TN_DTYPE_BITS(e.dtype) % 8;
       t.data<uint8_t>()[t.bytes() - 1] &= static_cast<uint8_t>((1u << used) - 1);
     }
-    const tn_named_tensor named{sdk::str("x"), -1, t.raw()};
+    const tn_named_tensor named{sdk::str("x"), -1, t.raw(), TN_KIND_NONE, 0};
     INFO(sdk::dtype_name(e.dtype));
     for (const auto* record : {npy_record(), npz_record()}) {
       const std::string path = folder.file(record == npy_record() ? "t.npy" : "t.npz");
@@ -146,12 +146,12 @@ TEST_CASE("text is written as Unicode, and as bytes when it is none") {
       bytes{sdk::str("\xff\xfe"), sdk::str("a")};
   const int64_t three = 3, two = 2;
   REQUIRE(write(npy_record(), folder.file("t.npy"),
-                {{{}, -1, {TN_STRING, 1, &three, const_cast<tn_str*>(texts.data()), 48}}})
+                {{{}, -1, {TN_STRING, 1, &three, const_cast<tn_str*>(texts.data()), 48}, TN_KIND_NONE, 0}})
               .empty());
   CHECK(read(npy_record(), folder.file("t.npy")).items.at(0).texts ==
         std::vector<std::string>{"ü€😀", "", "abcd"});
   REQUIRE(write(npy_record(), folder.file("b.npy"),
-                {{{}, -1, {TN_STRING, 1, &two, const_cast<tn_str*>(bytes.data()), 32}}})
+                {{{}, -1, {TN_STRING, 1, &two, const_cast<tn_str*>(bytes.data()), 32}, TN_KIND_NONE, 0}})
               .empty());
   CHECK(read(npy_record(), folder.file("b.npy")).items.at(0).texts ==
         std::vector<std::string>{"\xff\xfe", "a"});
@@ -222,7 +222,10 @@ TEST_CASE("npz: items of sequences, empty ones, names that repeat") {
   const tn_tensor a{TN_FLOAT32, 1, &one, const_cast<float*>(numbers), 4},
       b{TN_FLOAT32, 1, &two, const_cast<float*>(numbers), 8};
   REQUIRE(write(npz_record(), folder.file("s.npz"),
-                {{sdk::str("s"), 0, a}, {sdk::str("s"), 1, b}, {sdk::str("empty"), -2, {}}, {{}, -1, a}})
+                {{sdk::str("s"), 0, a, TN_KIND_NONE, 0},
+                 {sdk::str("s"), 1, b, TN_KIND_NONE, 0},
+                 {sdk::str("empty"), -2, {}, TN_KIND_NONE, 0},
+                 {{}, -1, a, TN_KIND_NONE, 0}})
               .empty());
   const Read r = read(npz_record(), folder.file("s.npz"));
   CHECK(r.items.size() == 3);
@@ -230,39 +233,58 @@ TEST_CASE("npz: items of sequences, empty ones, names that repeat") {
   CHECK(r.of("arr_3").dims == sdk::Dims{1});
   // A name that the caller knows as it is stands for itself.
   CHECK(read(npz_record(), folder.file("s.npz"), TN_FLOAT32).of("s[1]").dims == sdk::Dims{2});
-  CHECK_THAT(write(npz_record(), folder.file("d.npz"), {{sdk::str("x"), -1, a}, {sdk::str("x"), -1, a}}),
+  CHECK_THAT(write(npz_record(), folder.file("d.npz"),
+                   {{sdk::str("x"), -1, a, TN_KIND_NONE, 0}, {sdk::str("x"), -1, a, TN_KIND_NONE, 0}}),
              Contains("'x'"));
   REQUIRE(write(npz_record(), folder.file("e.npz"), {}).empty());
   CHECK(read(npz_record(), folder.file("e.npz")).items.empty());
   CHECK(read(npz_record(), folder.file("e.npz")).status == TN_OK);
   const std::string endless(70000, 'y');
-  CHECK_THAT(write(npz_record(), folder.file("l.npz"), {{sdk::str(endless), -1, a}}),
+  CHECK_THAT(write(npz_record(), folder.file("l.npz"), {{sdk::str(endless), -1, a, TN_KIND_NONE, 0}}),
              Contains("70000 bytes"));
   // A name is its bytes, whatever they are: no guess at a code page.
-  REQUIRE(write(npz_record(), folder.file("c.npz"), {{sdk::str("a?"), -1, a}}).empty());
+  REQUIRE(write(npz_record(), folder.file("c.npz"), {{sdk::str("a?"), -1, a, TN_KIND_NONE, 0}}).empty());
   std::ifstream in(folder.file("c.npz"), std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), {});
   for (size_t at = 0; (at = bytes.find("a?.npy", at)) != std::string::npos;) bytes[at + 1] = '\x01';
   std::ofstream(folder.file("c.npz"), std::ios::binary) << bytes;
   CHECK(read(npz_record(), folder.file("c.npz")).of("a\x01").dims == sdk::Dims{1});
-  CHECK_THAT(write(npz_record(), folder.file("no/such/folder.npz"), {{sdk::str("x"), -1, a}}),
-             Contains("cannot be written"));
+  CHECK_THAT(
+      write(npz_record(), folder.file("no/such/folder.npz"), {{sdk::str("x"), -1, a, TN_KIND_NONE, 0}}),
+      Contains("cannot be written"));
 }
 
 TEST_CASE("pb: sequences, optionals and what is neither") {
   TemporaryFolder folder;
   const float number = 5;
   const tn_tensor a{TN_FLOAT32, 0, nullptr, const_cast<float*>(&number), 4};
-  REQUIRE(write(pb_record(), folder.file("s.pb"), {{sdk::str("s"), 0, a}, {sdk::str("s"), 1, a}}).empty());
+  REQUIRE(write(pb_record(), folder.file("s.pb"),
+                {{sdk::str("s"), 0, a, TN_KIND_NONE, 0}, {sdk::str("s"), 1, a, TN_KIND_NONE, 0}})
+              .empty());
   const Read r = read(pb_record(), folder.file("s.pb"));
   REQUIRE(r.items.size() == 2);
   CHECK(r.items[1].name == "s");
   CHECK(r.items[1].index == 1);
-  REQUIRE(write(pb_record(), folder.file("e.pb"), {{sdk::str("s"), -2, {}}}).empty());
+  REQUIRE(write(pb_record(), folder.file("e.pb"), {{sdk::str("s"), -2, {}, TN_KIND_NONE, 0}}).empty());
   CHECK(read(pb_record(), folder.file("e.pb")).items.at(0).index == -2);
   CHECK(read(pb_record(), folder.write("z.pb", "")).items.at(0).index == -2);
+  const auto file = [&](std::vector<tn_named_tensor> items, tn_type_kind kind) {
+    for (auto& i : items) i.kind = kind;
+    REQUIRE(write(pb_record(), folder.file("o.pb"), items).empty());
+    std::ifstream in(folder.file("o.pb"), std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(in)), {});
+  };
+  // Field 2 says what an optional holds (0 nothing, 1 a tensor, 3 a sequence), as onnx's own test data has
+  // it.
+  const std::string held("\x1a\x08\x10\x01J\x04\x00\x00\xa0@", 10);
+  CHECK(file({{sdk::str("s"), -1, a, 0, 0}}, TN_KIND_OPTIONAL) == "\n\1s\x10\x01" + held);
+  CHECK(file({{sdk::str("s"), 0, a, 0, 0}}, TN_KIND_OPTIONAL_SEQUENCE) ==
+        "\n\1s\x10\x03*\x0c\x10\x01" + held);
+  CHECK(file({{sdk::str("s"), -2, {}, 0, 0}}, TN_KIND_OPTIONAL) == std::string("\n\1s\x10\0", 5));
+  CHECK(file({{sdk::str("s"), -2, {}, 0, 0}}, TN_KIND_SEQUENCE) == "\n\1s\x10\x01");
   CHECK_THAT(read(pb_record(), folder.write("g.pb", "garbage!")).said, Contains("no ONNX tensor"));
-  CHECK_THAT(write(pb_record(), folder.file("t.pb"), {{sdk::str("a"), -1, a}, {sdk::str("b"), -1, a}}),
+  CHECK_THAT(write(pb_record(), folder.file("t.pb"),
+                   {{sdk::str("a"), -1, a, TN_KIND_NONE, 0}, {sdk::str("b"), -1, a, TN_KIND_NONE, 0}}),
              Contains("folder of .pb"));
 }
 

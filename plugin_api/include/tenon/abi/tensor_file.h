@@ -11,11 +11,13 @@ extern "C" {
 #define TN_TENSOR_FILES_ID "tenon.tensor-files.draft/1"
 
 /* A sequence NAME is several items with index 0, 1, ...; a plain tensor has index -1; an empty sequence or
- * optional is one item with index -2 and no tensor. */
+ * optional is one item with index -2 and no tensor. An optional's content is given as it would be alone. */
 typedef struct tn_named_tensor {
   tn_str name; /* empty when the file does not name it */
   int64_t index;
   tn_tensor tensor; /* valid during the call */
+  uint32_t kind;    /* tn_type_kind of the whole value; TN_KIND_NONE when the reader cannot tell */
+  uint32_t reserved;
 } tn_named_tensor;
 
 typedef struct tn_tensor_file_record {
