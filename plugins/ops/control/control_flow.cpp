@@ -3,6 +3,7 @@
 // A state of Loop or Scan has one type in all iterations: dims that the body changes are known only when the
 // node has run. Bodies are inferred at most three times: with the first types, with changed dims unknown,
 // with unknown ranks.
+#include "schema/schema_table.hpp"
 #include "support/owned_type.hpp"
 
 namespace tenon::ops {
@@ -238,11 +239,93 @@ void infer_scan(Infer& c) {
     c.set(i, t.view());
   }
 }
+// Scan of opset 8 had a batch axis before everything, an optional operand of sequence lengths, and outputs
+// filled with zeros behind a sequence's end: a Scan over the batch whose body is the Scan of one sequence.
+class BatchedScan {
+ public:
+  BatchedScan(Editor& e, const Node& n) : w_(e, n), e_(e), node_(n.id()) {
+    scans_ = n.attrs().get_int("num_scan_inputs", 0);
+    const auto count = static_cast<int64_t>(n.inputs().size());
+    if (scans_ < 1 || scans_ >= count || n.regions().size() != 1)
+      cannot_upgrade(n, "attribute 'num_scan_inputs' or its body does not fit its operands");
+    states_ = count - 1 - scans_;
+    directions_ = n.attrs().get_ints("directions").copy();
+    name_ = std::string(n.op_name());
+  }
+
+  void run() {
+    const tn_value lengths = w_.input(0);
+    const std::vector<tn_value> batched(w_.inputs().begin() + 1, w_.inputs().end());
+    NodeSpec spec;
+    spec.op = name_;
+    spec.inputs = batched;
+    if (lengths != TN_NONE) spec.inputs.push_back(lengths);
+    spec.attrs = {AttrValue::of("num_scan_inputs", static_cast<int64_t>(spec.inputs.size()))};
+    spec.output_count = static_cast<uint32_t>(w_.output_count());
+    spec.region = e_.graph().node(node_).region();
+    spec.before = node_;
+    spec.origins = {node_};
+    const Node outer = e_.create(spec);
+    fill_body(e_.create_region(outer.id(), "body"), batched.size(), lengths != TN_NONE);
+    const auto results = e_.graph().node(outer.id()).outputs().copy();
+    for (size_t i = 0; i < results.size(); ++i) w_.become(i, results[i]);
+    w_.erase();
+  }
+
+ private:
+  tn_value make(tn_region region, std::string_view op, std::vector<tn_value> inputs,
+                std::vector<AttrValue> attrs = {}) {
+    NodeSpec spec;
+    spec.op = op;
+    spec.inputs = std::move(inputs);
+    spec.attrs = std::move(attrs);
+    spec.region = region;
+    spec.origins = {node_};
+    return e_.create(spec).output(0);
+  }
+
+  void fill_body(tn_region body, size_t operands, bool has_lengths) {
+    const tn_type unknown{TN_KIND_NONE, TN_DTYPE_NONE, -1, 0, nullptr};
+    std::vector<tn_value> inputs;
+    for (size_t i = 0; i < operands; ++i)
+      inputs.push_back(
+          e_.region_input(body, "scan_" + std::to_string(node_) + "_" + std::to_string(i), unknown));
+    const tn_value zero = w_.ints({0});
+    const tn_value whole = inputs.back();
+    tn_value length = TN_NONE;
+    if (has_lengths) {
+      length = e_.region_input(body, "scan_" + std::to_string(node_) + "_length", unknown);
+      length = make(body, "Reshape", {length, w_.ints({1})});
+      for (size_t i = static_cast<size_t>(states_); i < operands; ++i)
+        inputs[i] = make(body, "Slice", {inputs[i], zero, length, zero});
+    }
+    const tn_node inner = e_.clone(node_, body, TN_NONE, inputs);
+    drop_attr(e_, e_.graph().node(inner), "directions");
+    if (!directions_.empty())
+      e_.set_attr(inner, AttrValue::of("scan_input_directions", Span<const int64_t>(directions_)));
+    e_.set_version(inner, schema_of("Scan").since_version);
+    std::vector<tn_value> outputs = e_.graph().node(inner).outputs().copy();
+    if (has_lengths) {
+      const tn_value all = make(body, "Shape", {whole}, {AttrValue::of("end", int64_t{1})});
+      const tn_value pads =
+          make(body, "Concat", {zero, make(body, "Sub", {all, length})}, {AttrValue::of("axis", int64_t{0})});
+      for (size_t i = static_cast<size_t>(states_); i < outputs.size(); ++i)
+        if (outputs[i] != TN_NONE) outputs[i] = make(body, "Pad", {outputs[i], pads, TN_NONE, zero});
+    }
+    e_.region_outputs(body, outputs);
+  }
+
+  Rewrite w_;
+  Editor& e_;
+  tn_node node_;
+  int64_t scans_ = 0, states_ = 0;
+  Dims directions_;
+  std::string name_;
+};
+
 void upgrade_scan(Editor& e, const Node& n) {
-  if (n.version() < 9)
-    cannot_upgrade(
-        n, "batches and sequence lengths were part of Scan then; export the model with opset 9 or newer");
-  upgrade_version_only(e, n);
+  if (n.version() >= 9) return upgrade_version_only(e, n);
+  BatchedScan(e, n).run();
 }
 
 }  // namespace
