@@ -1,7 +1,6 @@
 #include "attributes.hpp"
 
 #include "onnx_fields.hpp"
-#include "tensor_reader.hpp"
 
 namespace tenon::onnx {
 
@@ -99,7 +98,7 @@ tn_attr AttributeStore::decode(const AttributeMessage& a, tn_sym name, const cha
     case attribute_type::sparse_tensor:
       out.kind = TN_ATTR_TENSOR;
       each(attribute_field::sparse_tensor, [&] {
-        owned_.push_back(read_sparse_tensor(m.message()).dense);
+        owned_.push_back(read_sparse_tensor(m.message(), limits_, dense_bytes_left_).dense);
         out.u.tensor = &tensors_.emplace_back(owned_.back().raw());
       });
       break;

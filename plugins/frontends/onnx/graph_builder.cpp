@@ -33,7 +33,8 @@ GraphBuilder::GraphBuilder(ModelMessage& model, const BuilderServices& services)
     : model_(model),
       s_(services),
       types_(services.symbols, services.graph),
-      constants_(services.files, services.file, services.edit_api, services.edit) {
+      constants_(services.files, services.file, services.edit_api, services.edit),
+      attributes_(services.limits) {
   for (const auto& f : model_.functions)
     if (!functions_.emplace(function_key(f->domain, f->name, f->overload), f.get()).second)
       throw Failure(TN_ERR_INVALID, "the model defines function " + quoted(f->name) + " of domain " +
@@ -319,12 +320,10 @@ void GraphBuilder::finish(Frame& frame) {
     return stack_.pop_back();
   }
   std::vector<tn_value> outputs;
-  std::unordered_set<std::string_view> seen;
   for (const auto& v : frame.graph->outputs) {
     const Slot* slot = find(frame, v.name);
     if (!slot || !slot->made || slot->value == TN_NONE) undefined(frame, nullptr, v.name);
-    if (!frame.outer && !seen.insert(v.name).second)
-      throw Failure(TN_ERR_INVALID, "the graph lists output " + quoted(v.name) + " twice");
+    if (!frame.outer) check_output_type(v, slot->value);
     outputs.push_back(slot->value);
   }
   const auto count = static_cast<uint32_t>(outputs.size());
@@ -336,6 +335,28 @@ void GraphBuilder::finish(Frame& frame) {
                  "naming an output");
   }
   stack_.pop_back();
+}
+
+// Shapes that a model declares for its outputs are often stale, and what its nodes give is used. An element
+// type that is not what they give is a fault: readers of the output would take its bytes for something else.
+void GraphBuilder::check_output_type(const ValueInfoMessage& declared, tn_value value) {
+  if (declared.type.empty()) return;
+  const std::string name(declared.name);
+  const TypeReader::Type type = types_.read_element(Reader(declared.type, file_start()), name);
+  if (type.type.kind == TN_KIND_NONE || type.type.dtype == TN_DTYPE_NONE) return;
+  tn_value_info info{};
+  info.size = sizeof info;
+  sdk::check(s_.graph_api->value(s_.graph, value, &info), "reading an output");
+  if (info.type.kind == TN_KIND_NONE) {  // of a node: inference meets the declaration
+    const tn_type hint = type.unranked();
+    sdk::check(s_.edit_api->set_type(s_.edit, value, &hint), "setting a declared type");
+  } else if (info.type.kind == type.type.kind && info.type.dtype != TN_DTYPE_NONE &&
+             info.type.dtype != type.type.dtype) {
+    throw Failure(TN_ERR_INVALID, "the model declares output " + quoted(name) + " as " +
+                                      sdk::dtype_name(type.type.dtype) + ", but it is " +
+                                      sdk::dtype_name(info.type.dtype) +
+                                      "; declare it as what it is, or convert it with a Cast node");
+  }
 }
 
 void GraphBuilder::finish_function(Frame& frame, Frame& caller) {

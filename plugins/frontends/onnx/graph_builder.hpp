@@ -13,6 +13,7 @@
 #include "constants.hpp"
 #include "model_messages.hpp"
 #include "name_map.hpp"
+#include "tenon/abi/limits.h"
 #include "tenon/abi/ops.h"
 
 namespace tenon::onnx {
@@ -24,6 +25,7 @@ struct BuilderServices {
   const tn_symbols_api* symbols;
   const tn_registry_api* registry;  // NULL: every operator counts as known
   const tn_files_api* files;
+  const tn_limits_api* limits;  // NULL: nothing is asked
   tn_graph* graph;
   tn_edit* edit;
   tn_file* file;
@@ -72,10 +74,12 @@ class GraphBuilder {
   void step(Frame& frame);
   void finish(Frame& frame);
   void finish_function(Frame& frame, Frame& caller);
+  void check_output_type(const ValueInfoMessage& declared, tn_value value);
 
   void declare_results(Frame& frame);
   void declare_inputs_and_constants(Frame& frame);
   void process(Frame& frame, const NodeMessage& node);
+  void check_attribute_names(const Frame& frame, const NodeMessage& node) const;
   bool make_constant_node(Frame& frame, const NodeMessage& node);
   void make_node(Frame& frame, const NodeMessage& node);
   void define_results(Frame& frame, const NodeMessage& node, const tn_value* values);
@@ -107,7 +111,8 @@ class GraphBuilder {
   std::unordered_set<std::string> prefixes_;
   std::unordered_map<const GraphMessage*, std::unordered_map<std::string_view, Bytes>> value_types_;
   std::vector<std::unique_ptr<Frame>> stack_;
-  uint64_t nodes_made_ = 0, calls_made_ = 0;
+  uint64_t nodes_inlined_ = 0, calls_made_ = 0;
+  uint64_t dense_bytes_left_ = largest_dense_bytes;  // for what is sparse in the file
   // Reused by make_node.
   std::vector<tn_value> inputs_;
   std::vector<tn_attr> attrs_;

@@ -1,4 +1,6 @@
 // GraphBuilder: inputs, constants and nodes.
+#include <algorithm>
+
 #include "graph_builder.hpp"
 #include "onnx_fields.hpp"
 
@@ -10,7 +12,7 @@ using sdk::str;
 
 namespace {
 // Functions that call others many times could make any number of nodes.
-constexpr uint64_t most_nodes = 4'000'000;  // in all
+constexpr uint64_t most_inlined_nodes = 1'000'000;
 std::string quoted(std::string_view s) { return "'" + std::string(s) + "'"; }
 }  // namespace
 
@@ -60,7 +62,7 @@ void GraphBuilder::declare_inputs_and_constants(Frame& frame) {
     input->second = TN_NONE;
   }
   for (Bytes bytes : graph.sparse_initializers) {
-    SparseMessage sparse = read_sparse_tensor(Reader(bytes, file_start()));
+    SparseMessage sparse = read_sparse_tensor(Reader(bytes, file_start()), s_.limits, dense_bytes_left_);
     if (sparse.values.name.empty()) throw Failure(TN_ERR_INVALID, "a sparse initializer has no name");
     define(frame, sparse.values.name,
            constants_.make(std::move(sparse.dense), value_name(frame, sparse.values.name)),
@@ -106,15 +108,38 @@ tn_sym GraphBuilder::op_symbol(const NodeMessage& node) {
 }
 
 void GraphBuilder::process(Frame& frame, const NodeMessage& node) {
-  if (++nodes_made_ > most_nodes)
+  if (!frame.prefix.empty() && ++nodes_inlined_ > most_inlined_nodes)
     throw Failure(TN_ERR_LIMIT,
-                  format("the model has more than %llu nodes once its functions are inlined",
-                         static_cast<unsigned long long>(most_nodes)),
+                  format("inlining the model's functions makes more than %llu nodes",
+                         static_cast<unsigned long long>(most_inlined_nodes)),
                   place(frame, node));
   frame.current = &node;
+  const auto results = frame.block->outputs(node);
+  if (node.domain.empty() && std::all_of(results.begin(), results.end(), [](auto n) { return n.empty(); }))
+    throw Failure(TN_ERR_INVALID,
+                  "it has no outputs; a node of ai.onnx exists for what it computes: name its output, or "
+                  "remove it",
+                  place(frame, node));
+  check_attribute_names(frame, node);
   if (FunctionMessage* function = find_function(node)) return push_function(frame, node, *function);
   if (node.op_type == "Constant" && node.domain.empty() && make_constant_node(frame, node)) return;
   make_node(frame, node);
+}
+
+void GraphBuilder::check_attribute_names(const Frame& frame, const NodeMessage& node) const {
+  const auto all = frame.block->attributes_of(node);
+  constexpr size_t few = 32;  // above that, comparing each with each would let one node take forever
+  std::unordered_set<std::string_view> seen;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool twice = all.size() > few
+                           ? !seen.insert(all[i].name).second
+                           : std::any_of(all.begin(), all.begin() + i,
+                                         [&](const AttributeMessage& a) { return a.name == all[i].name; });
+    if (twice)
+      throw Failure(TN_ERR_INVALID,
+                    "attribute " + quoted(all[i].name) + " is given twice; remove one of the two",
+                    place(frame, node));
+  }
 }
 
 bool GraphBuilder::make_constant_node(Frame& frame, const NodeMessage& node) {

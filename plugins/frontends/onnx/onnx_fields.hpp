@@ -181,7 +181,7 @@ enum : uint32_t { undefined = 0, tensor = 1, sparse_tensor = 2, sequence = 3, ma
 }
 
 /// The operator sets that the frontend reads and the exporter writes.
-inline constexpr int32_t oldest_opset = 7, newest_opset = 28;
+inline constexpr int32_t oldest_opset = 1, newest_opset = 28;
 
 struct ElementType {
   int32_t onnx;

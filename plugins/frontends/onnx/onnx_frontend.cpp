@@ -65,8 +65,17 @@ void load_model(const sdk::Services& services, tn_str path, tn_graph* graph, tn_
   if (status != TN_OK)
     throw Failure(status, said.text().empty() ? "the model cannot be opened; check its path" : said.text(),
                   sdk::text(path));
-  const BuilderServices s{services.host,  services.graph, services.edit, services.symbols, services.registry,
-                          services.files, graph,          edit,          opened.file,      sdk::Diag(diag)};
+  const BuilderServices s{services.host,
+                          services.graph,
+                          services.edit,
+                          services.symbols,
+                          services.registry,
+                          services.files,
+                          services.get<tn_limits_api>(TN_LIMITS_ID),
+                          graph,
+                          edit,
+                          opened.file,
+                          sdk::Diag(diag)};
   try {
     const uint64_t size = services.files->size_bytes(opened.file);
     if (size == 0) throw Failure(TN_ERR_INVALID, "the file is empty; expected an ONNX model");
@@ -76,6 +85,8 @@ void load_model(const sdk::Services& services, tn_str path, tn_graph* graph, tn_
       throw Failure(
           TN_ERR_INVALID,
           "the model has no IR version; this is no ONNX model, or it is damaged: export or fetch it again");
+    // Models older than IR version 3 name no operator sets: there was one.
+    if (model.ir_version < 3 && model.opsets.empty()) model.opsets.emplace(std::string_view(), 1);
     for (const auto& [domain, version] : model.opsets)
       if (version > 0 && version <= INT32_MAX)
         sdk::check(services.edit->set_opset(edit, sdk::str(domain), static_cast<int32_t>(version)),
@@ -102,7 +113,7 @@ const tn_frontend_record* frontend_record() noexcept {
     tn_frontend_record r{};
     r.size = sizeof r;
     r.id = sdk::str("onnx");
-    r.summary = sdk::str("ONNX models, opsets 7 to 28; weights stay in the mapped file");
+    r.summary = sdk::str("ONNX models, opsets 1 to 28; weights stay in the mapped file");
     r.suffixes = suffixes;
     r.suffix_count = 1;
     r.probe = probe;

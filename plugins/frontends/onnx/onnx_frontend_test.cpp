@@ -292,9 +292,10 @@ TEST_CASE("operator sets: missing imports and versions out of reach are named") 
   CHECK(other->graph.op(0) == "com.acme::Relu");
   CHECK(other->graph.nodes[0].version == 3);
   CHECK_THAT(load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}), 29))->said,
-             Contains("opset 29") && Contains("7 to 28"));
-  CHECK_THAT(load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}), 6))->said,
-             Contains("opset 6"));
+             Contains("opset 29") && Contains("1 to 28"));
+  for (int64_t version : {1, 6, 28})
+    CHECK(load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}), version))->status ==
+          TN_OK);
   auto alias = load(model(graph({{node("Relu", {"x"}, {"y"}, {}, {}, "ai.onnx")}, {}, {}, {x3}, {y3}, {}})));
   CHECK(alias->graph.op(0) == "Relu");
 }

@@ -9,10 +9,6 @@ namespace {
 
 using sdk::format;
 
-/// A dense copy of a sparse tensor may not be larger; a few bytes of file could otherwise ask for any amount
-/// of memory.
-constexpr uint64_t largest_dense_bytes = uint64_t{1} << 30;
-
 [[noreturn]] void wrong(const TensorMessage& t, const std::string& text, tn_status status = TN_ERR_INVALID) {
   throw sdk::Failure(status, t.label() + ": " + text);
 }
@@ -310,9 +306,24 @@ int64_t dense_position(const TensorMessage& values, const sdk::OwnedTensor& indi
   return position;
 }
 
+/// Elements of less than a byte are packed from the lowest bits up; the target's bits are zero before.
+void copy_element(const char* from, size_t from_index, uint32_t bits, char* to, size_t to_index) {
+  if (bits >= 8) {
+    const size_t width = bits / 8;
+    std::memcpy(to + to_index * width, from + from_index * width, width);
+    return;
+  }
+  const size_t per_byte = 8 / bits;
+  const auto byte = static_cast<unsigned char>(from[from_index / per_byte]);
+  const uint32_t element = (byte >> (bits * (from_index % per_byte))) & ((1u << bits) - 1);
+  char& target = to[to_index / per_byte];
+  target =
+      static_cast<char>(static_cast<unsigned char>(target) | (element << (bits * (to_index % per_byte))));
+}
+
 }  // namespace
 
-SparseMessage read_sparse_tensor(Reader m) {
+SparseMessage read_sparse_tensor(Reader m, const tn_limits_api* limits, uint64_t& left) {
   SparseMessage result;
   std::optional<TensorMessage> values, indices;
   sdk::Dims dims;
@@ -337,8 +348,8 @@ SparseMessage read_sparse_tensor(Reader m) {
   const TensorMessage& v = *values;
   if (v.external || indices->external)
     wrong(v, "a sparse tensor with external data is not supported; export it dense", TN_ERR_UNSUPPORTED);
-  if (TN_DTYPE_BITS(v.dtype) < 8 || v.dtype == TN_STRING)
-    wrong(v, "sparse tensors of this element type are not supported; export it dense", TN_ERR_UNSUPPORTED);
+  if (v.dtype == TN_STRING)
+    wrong(v, "sparse tensors of strings are not supported; export it dense", TN_ERR_UNSUPPORTED);
   if (v.dims.size() != 1)
     wrong(v, "the values of a sparse tensor must have one dimension, found shape " + sdk::dims_text(v.dims));
   if (dims.empty()) wrong(v, "a sparse tensor has no dims of its own; expected the dense shape");
@@ -353,13 +364,20 @@ SparseMessage read_sparse_tensor(Reader m) {
   } catch (const sdk::Failure&) {
     bytes = UINT64_MAX;
   }
-  if (bytes > largest_dense_bytes)
-    wrong(
-        v,
-        "the dense shape " + sdk::dims_text(dims) +
-            format(" of the sparse tensor is too large, expected at most %llu bytes", u(largest_dense_bytes)),
-        TN_ERR_LIMIT);
-
+  if (bytes > left)
+    wrong(v,
+          "the dense shape " + sdk::dims_text(dims) +
+              format(" of the sparse tensor is too large, expected at most %llu bytes for all sparse tensors "
+                     "of a model, of which %llu are left; store it dense",
+                     u(largest_dense_bytes), u(left)),
+          TN_ERR_LIMIT);
+  left -= bytes;
+  if (limits) {
+    sdk::DiagBuffer said;
+    const std::string what = "the dense copy of sparse " + v.label();
+    const tn_status status = limits->may_allocate(bytes, sdk::str(what), said.raw());
+    if (status != TN_OK) throw sdk::Failure(status, said.text());
+  }
   const int64_t entries = v.dims[0];
   const sdk::Dims linear{entries}, coordinates{entries, static_cast<int64_t>(dims.size())};
   if (indices->dtype != TN_INT64 || (indices->dims != linear && indices->dims != coordinates))
@@ -368,7 +386,7 @@ SparseMessage read_sparse_tensor(Reader m) {
                  " or " + sdk::dims_text(coordinates));
   const sdk::OwnedTensor index = copy_tensor(*indices), value = copy_tensor(v);
   result.dense = sdk::OwnedTensor(v.dtype, dims);
-  const size_t width = sdk::dtype_bytes(v.dtype);
+  const uint32_t bits = TN_DTYPE_BITS(v.dtype);
   int64_t previous = -1;
   for (int64_t k = 0; k < entries; ++k) {
     const int64_t position = dense_position(v, index, dims, dense_count, k);
@@ -377,8 +395,8 @@ SparseMessage read_sparse_tensor(Reader m) {
                       "ascend without repetition",
                       s(k)));
     previous = position;
-    std::memcpy(result.dense.data<char>() + static_cast<size_t>(position) * width,
-                value.data<char>() + static_cast<size_t>(k) * width, width);
+    copy_element(value.data<char>(), static_cast<size_t>(k), bits, result.dense.data<char>(),
+                 static_cast<size_t>(position));
   }
   result.values = std::move(*values);
   return result;

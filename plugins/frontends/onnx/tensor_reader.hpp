@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/abi/limits.h"
 #include "tenon/sdk/tensor.hpp"
 #include "wire_reader.hpp"
 
@@ -48,11 +49,17 @@ sdk::OwnedTensor copy_tensor(const TensorMessage& tensor);
 /// The elements of a string tensor; valid as long as the file.
 std::vector<tn_str> string_elements(const TensorMessage& tensor);
 
+/// Dense copies of sparse tensors may not be larger together; a few bytes of file could otherwise ask for any
+/// amount of memory.
+inline constexpr uint64_t largest_dense_bytes = uint64_t{1} << 30;
+
 /// What a sparse tensor says, and the densification of it.
 struct SparseMessage {
   TensorMessage values;
   sdk::OwnedTensor dense;
 };
-SparseMessage read_sparse_tensor(Reader message);
+/// `limits` (may be NULL) is asked before the dense copy is made, for which a few bytes of file can ask.
+/// `left` is how many bytes of dense copies the model may still ask for; what this one takes is taken off.
+SparseMessage read_sparse_tensor(Reader message, const tn_limits_api* limits, uint64_t& left);
 
 }  // namespace tenon::onnx

@@ -27,17 +27,13 @@ tn_dim TypeReader::read_dim(Reader m, const std::string& value, size_t axis) con
       m.skip();
   }
   if (has_value && number >= 0) return number;
-  // -1 is what some exporters write for "not known"; anything else below zero is a fault.
-  if (has_value && number != -1)
-    throw sdk::Failure(TN_ERR_INVALID,
-                       sdk::format("dimension %zu of '%s' is %lld; a dimension cannot be negative", axis,
-                                   value.c_str(), static_cast<long long>(number)));
+  // A number below zero is what some exporters write for "not known".
   if (!name.empty() && !has_value) return symbols_->named(graph_, sdk::str(name));
   const std::string hint = value + "_dim" + std::to_string(axis);
   return symbols_->fresh(graph_, sdk::str(hint), 0, TN_DIM_MAX);
 }
 
-void TypeReader::read_tensor(Reader m, Type& out, const std::string& value) const {
+void TypeReader::read_tensor(Reader m, Type& out, const std::string& value, bool with_shape) const {
   out.type.dtype = TN_DTYPE_NONE;
   while (m.next()) {
     if (m.field() == tensor_type_field::elem_type) {
@@ -48,7 +44,7 @@ void TypeReader::read_tensor(Reader m, Type& out, const std::string& value) cons
             TN_ERR_UNSUPPORTED,
             sdk::format("the element type of '%s' is number %lld, which is none that this version knows",
                         value.c_str(), static_cast<long long>(number)));
-    } else if (m.field() == tensor_type_field::shape) {
+    } else if (m.field() == tensor_type_field::shape && with_shape) {
       Reader shape = m.message();
       out.dims.clear();
       while (shape.next()) {
@@ -66,7 +62,7 @@ void TypeReader::read_tensor(Reader m, Type& out, const std::string& value) cons
   }
 }
 
-TypeReader::Type TypeReader::read(Reader m, const std::string& value) const {
+TypeReader::Type TypeReader::read(Reader m, const std::string& value, bool with_shape) const {
   Type out;
   int sequences = 0, optionals = 0;
   bool inner = true;
@@ -77,7 +73,7 @@ TypeReader::Type TypeReader::read(Reader m, const std::string& value) const {
     while (m.next()) {
       switch (m.field()) {
         case type_field::tensor:
-          read_tensor(m.message(), out, value);
+          read_tensor(m.message(), out, value, with_shape);
           out.type.kind = optionals   ? (sequences ? TN_KIND_OPTIONAL_SEQUENCE : TN_KIND_OPTIONAL)
                           : sequences ? TN_KIND_SEQUENCE
                                       : TN_KIND_TENSOR;

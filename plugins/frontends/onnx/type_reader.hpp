@@ -26,10 +26,13 @@ class TypeReader {
 
   /// `value` is the name of the value, for messages and for the hints of unnamed dimensions. Maps, sparse
   /// tensors, opaque types and sequences of sequences are refused by name.
-  Type read(Reader message, const std::string& value) const;
+  Type read(Reader message, const std::string& value) const { return read(message, value, true); }
+  /// Kind and element type alone: no shape, and no symbol for its dimensions.
+  Type read_element(Reader message, const std::string& value) const { return read(message, value, false); }
 
  private:
-  void read_tensor(Reader message, Type& out, const std::string& value) const;
+  Type read(Reader message, const std::string& value, bool with_shape) const;
+  void read_tensor(Reader message, Type& out, const std::string& value, bool with_shape) const;
   tn_dim read_dim(Reader message, const std::string& value, size_t axis) const;
   const tn_symbols_api* symbols_;
   tn_graph* graph_;

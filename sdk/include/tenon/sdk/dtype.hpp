@@ -140,6 +140,7 @@ struct DtypeOf<tn_str> {
 template <class T>
 inline constexpr tn_dtype dtype_of = DtypeOf<T>::value;
 
+/// Spelled as ONNX does in "tensor(float8e4m3fn)".
 struct DtypeName {
   tn_dtype dtype;
   const char* name;
@@ -164,12 +165,12 @@ inline constexpr DtypeName dtype_names[] = {{TN_FLOAT32, "float32"},
                                             {TN_UINT4, "uint4"},
                                             {TN_INT2, "int2"},
                                             {TN_UINT2, "uint2"},
-                                            {TN_FLOAT8_E4M3FN, "float8_e4m3fn"},
-                                            {TN_FLOAT8_E4M3FNUZ, "float8_e4m3fnuz"},
-                                            {TN_FLOAT8_E5M2, "float8_e5m2"},
-                                            {TN_FLOAT8_E5M2FNUZ, "float8_e5m2fnuz"},
-                                            {TN_FLOAT8_E8M0, "float8_e8m0"},
-                                            {TN_FLOAT4_E2M1, "float4_e2m1"}};
+                                            {TN_FLOAT8_E4M3FN, "float8e4m3fn"},
+                                            {TN_FLOAT8_E4M3FNUZ, "float8e4m3fnuz"},
+                                            {TN_FLOAT8_E5M2, "float8e5m2"},
+                                            {TN_FLOAT8_E5M2FNUZ, "float8e5m2fnuz"},
+                                            {TN_FLOAT8_E8M0, "float8e8m0"},
+                                            {TN_FLOAT4_E2M1, "float4e2m1"}};
 inline const char* dtype_name(tn_dtype d) noexcept {
   for (const auto& n : dtype_names)
     if (n.dtype == d) return n.name;
