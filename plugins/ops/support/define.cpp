@@ -244,10 +244,13 @@ std::optional<std::vector<tn_dim>> broadcast_inputs(Infer& c, uint32_t first, ui
 // ------------------------------------------------------------------------------------------------------
 
 void upgrade_version_only(Editor& e, const Node& n) {
-  const int32_t since = schema_of(n.op_name()).since_version;
+  const std::string_view op = n.op_name();  // "Conv" or "ai.onnx.ml::Scaler"
+  const size_t domain = op.rfind("::");
+  const Schema& row = domain == std::string_view::npos ? schema_of(op)
+                                                       : schema_of(op.substr(domain + 2), op.substr(0, domain));
   const tn_node id = n.id();
   if (n.attrs().has("consumed_inputs")) e.remove_attr(id, "consumed_inputs");  // a hint of opsets below 6
-  e.set_version(id, since);
+  e.set_version(id, row.since_version);
 }
 
 Rewrite::Rewrite(Editor& e, const Node& n)
