@@ -11,6 +11,8 @@ find_package(CLI11 2.1 REQUIRED)
 find_package(PkgConfig REQUIRED)
 # .npz files. Debian's libzip-config.cmake wants the command-line tools of another package; pkg-config does not.
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
+# Regular expressions of RegexFullMatch.
+pkg_check_modules(re2 REQUIRED IMPORTED_TARGET GLOBAL re2)
 
 # What only some plugins need. A plugin folder asks `if(TARGET dnnl::dnnl)` and leaves itself out when absent.
 # Debian's dnnl-config.cmake insists on OpenCL's headers, which its CPU part does not use: looked up by hand.
