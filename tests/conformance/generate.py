@@ -4,14 +4,13 @@
     generate.py OUT
 
 OUT/<suite>/<test>/model.onnx, test_data_set_<k>/input_<i>.pb and output_<i>.pb, where <i> is the place among the model's
-inputs or outputs, initialisers that are inputs counted. OUT/cases.txt, written last, has a line a test: its name and the
+outputs or its inputs, those with an initialiser not counted. OUT/cases.txt, written last, has a line a test: its name and the
 tolerances ONNX's runner compares it with. A second call finds the folder complete and does nothing.
 
 Suites: node and simple (made by code in the package), pytorch-converted and pytorch-operator (files of the package), light
 (the package has models and results; their inputs are a ramp, as in onnx/backend/test/runner).
 """
 import hashlib
-import json
 import os
 import shutil
 import sys
@@ -58,12 +57,6 @@ def write_values(folder, kind, values, declared):
         (folder / f"{kind}_{place}.pb").write_bytes(data)
 
 
-def given_inputs(graph):
-    """The places of the inputs that a caller gives: those without an initialiser."""
-    initialised = {tensor.name for tensor in graph.initializer}
-    return [i for i, one in enumerate(graph.input) if one.name not in initialised]
-
-
 def write_made_test(case, folder):
     """A test whose model and values are made by the package's code."""
     folder.mkdir(parents=True)
@@ -76,18 +69,8 @@ def write_made_test(case, folder):
 
 
 def copy_test(case, folder):
-    """A test that lies in the package as files. Their inputs are numbered without the initialised ones."""
+    """A test that lies in the package as files."""
     shutil.copytree(case.model_dir, folder)
-    graph = onnx.load(folder / "model.onnx").graph
-    places = given_inputs(graph)
-    for data_set in folder.glob("test_data_set_*"):
-        count = len(list(data_set.glob("input_*.pb")))
-        if count == len(graph.input):
-            continue
-        if count != len(places):
-            sys.exit(f"generate.py: {case.name} has {count} inputs in {data_set.name}; its model wants {len(places)}")
-        for number, place in reversed(list(enumerate(places))):  # a place is never below its number
-            (data_set / f"input_{number}.pb").rename(data_set / f"input_{place}.pb")
 
 
 def write_either_test(case, folder):
@@ -102,10 +85,10 @@ def write_light_test(case, folder):
     graph = onnx.load(source).graph
     data_set = folder / "test_data_set_0"
     data_set.mkdir()
-    for place in given_inputs(graph):
-        ramp = Runner.generate_dummy_data(graph.input[place], name=case.name)
-        proto = numpy_helper.from_array(ramp, graph.input[place].name)
-        (data_set / f"input_{place}.pb").write_bytes(proto.SerializeToString())
+    initialised = {tensor.name for tensor in graph.initializer}
+    given = [info for info in graph.input if info.name not in initialised]
+    ramps = [Runner.generate_dummy_data(info, name=case.name) for info in given]
+    write_values(data_set, "input", ramps, given)
     for place in range(len(graph.output)):
         shutil.copy(source.with_name(f"{source.stem}_output_{place}.pb"), data_set / f"output_{place}.pb")
 

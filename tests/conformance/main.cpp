@@ -27,6 +27,7 @@ constexpr int exit_no_data = 77;
 struct Options {
   std::string data = TENON_BINARY_DIR "/conformance-data";
   std::string list = TENON_SOURCE_DIR "/tests/conformance/skipped.txt";
+  std::string root = TENON_BINARY_DIR;
   std::string failures;
   std::vector<std::string> filters, modes;
   unsigned jobs = usable_processors();
@@ -86,7 +87,7 @@ int run(const Options& options) {
                 options.data.c_str());
     return exit_no_data;
   }
-  set_install_root(TENON_BINARY_DIR);
+  set_install_root(std::filesystem::absolute(options.root));
   const ExpectationList list = ExpectationList::read(options.list);
   std::vector<Case> cases = read_cases(options.data);
   const std::vector<std::string> stale = list.stale(cases);
@@ -163,6 +164,9 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.data, "folder that generate.py wrote")
       ->type_name("DIR")
       ->envname("TENON_CONFORMANCE_DATA");
+  app.add_option("--root", options.root,
+                 "built or installed tree whose plugins and rules run; default: its own")
+      ->type_name("DIR");
   app.add_option("--expected", options.list, "list of tests that do not simply pass")->type_name("FILE");
   app.add_option("--mode", options.modes,
                  "optimised, unoptimised, reference, pass:NAME, or a glob; default: all")
