@@ -2,7 +2,9 @@
 // the values. A row of Attention whose every key is masked yields zeros, as defined there; in SDPA it yields
 // what Softmax yields.
 #include "families.hpp"
+#include "nn/rounding.hpp"
 #include "support/blocked.hpp"
+#include "support/define.hpp"
 #include "support/kernel.hpp"
 
 namespace tenon::reference {
@@ -17,6 +19,8 @@ struct Matrices {
 struct AttentionState : Base {
   int64_t batches = 0, heads = 1, queries = 0, keys = 0, depth = 0, value_depth = 0, past = 0;
   double scale = 1, softcap = 0;
+  double root_q = 1, root_k = 1;  // roots of the scale as the element type has them, where steps round
+  Round round = nullptr, round_softmax = nullptr;
   bool causal = false, boolean_mask = false, zero_masked = false;
   int64_t left = -1, right = -1, mode = 0, mask_keys = 0;
   int64_t repeat = 1;  // query heads that share one key head
@@ -82,6 +86,11 @@ void write_present(const AttentionState& s, const tn_kernel_args* a, int64_t b) 
   }
 }
 
+void scale_by(double factor, double* x, int64_t count, Round round) noexcept {
+  for (int64_t i = 0; i < count; ++i) x[i] *= factor;
+  round(x, count);
+}
+
 int attention_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
   const auto& s = state<AttentionState>(a);
   const int64_t blocks = std::max<int64_t>(1, (s.queries + tile_m - 1) / tile_m);
@@ -95,35 +104,46 @@ int attention_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
     const auto at = static_cast<size_t>(b);
     const auto load_q = [&](int64_t i, int64_t k0, int64_t kc, double* to) {
       s.q.load(a->inputs[0], s.q.at[at] + (i0 + i) * s.q.row + k0, 1, kc, to);
+      if (s.round) scale_by(s.root_q, to, kc, s.round);
     };
     for (int64_t t0 = 0; t0 < s.keys; t0 += tile_n) {
       const int64_t n = std::min(tile_n, s.keys - t0);
       const double* c =
           multiply<true>(m, n, s.depth, scratch, load_q, [&](int64_t j, int64_t k0, int64_t kc, double* to) {
             load_row(s, a, s.past_k, 4, s.k, 1, b, t0 + j, k0, kc, to);
+            if (s.round) scale_by(s.root_k, to, kc, s.round);
           });
+      const double scale = s.round ? 1 : s.scale;
       for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j < n; ++j) scores[i * s.keys + t0 + j] = c[i * tile_n + j] * s.scale;
+        for (int64_t j = 0; j < n; ++j) scores[i * s.keys + t0 + j] = c[i * tile_n + j] * scale;
     }
     for (int64_t i = 0; i < m; ++i) {
       double* row = scores + i * s.keys;
       const int64_t scores_at = (b * s.queries + i0 + i) * s.keys;
       const bool wanted = s.store_scores != nullptr;
+      const auto round = [&] {
+        if (s.round) s.round(row, s.keys);
+      };
+      round();
       if (wanted && s.mode == 0) s.store_scores(row, s.keys, a->outputs[3], scores_at);
-      if (s.softcap > 0)
-        for (int64_t t = 0; t < s.keys; ++t) row[t] = std::tanh(row[t] / s.softcap) * s.softcap;
+      if (s.softcap > 0) {
+        for (int64_t t = 0; t < s.keys; ++t) row[t] /= s.softcap;
+        round();
+        for (int64_t t = 0; t < s.keys; ++t) row[t] = std::tanh(row[t]);
+        round();
+        for (int64_t t = 0; t < s.keys; ++t) row[t] *= s.softcap;
+        round();
+      }
       if (wanted && s.mode == 1) s.store_scores(row, s.keys, a->outputs[3], scores_at);
       const bool masked = bias_row(s, a, b, i0 + i, bias);
       for (int64_t t = 0; t < s.keys; ++t) row[t] += bias[t];
+      round();
       if (wanted && s.mode == 2) s.store_scores(row, s.keys, a->outputs[3], scores_at);
       if (masked && s.zero_masked) {
         std::fill(row, row + s.keys, 0.0);
       } else if (s.keys > 0) {
-        double largest = row[0], sum = 0;
-        for (int64_t t = 1; t < s.keys; ++t)
-          largest = row[t] > largest || row[t] != row[t] ? row[t] : largest;
-        for (int64_t t = 0; t < s.keys; ++t) sum += row[t] = std::exp(row[t] - largest);
-        for (int64_t t = 0; t < s.keys; ++t) row[t] /= sum;
+        softmax_row(row, s.keys, s.round_softmax);
+        round();
       }
       if (wanted && s.mode == 3) s.store_scores(row, s.keys, a->outputs[3], scores_at);
     }
@@ -247,6 +267,15 @@ void plan_attention(const PlanView& v, Planned& p) {
   const double scale = attrs.get_float("scale", 0);
   s->scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(s->depth));
   s->softcap = attrs.get_float("softcap", 0);
+  s->round = step_rounding(s->in[0].dtype);
+  if (s->round) {
+    s->root_k = std::sqrt(std::fabs(s->scale));
+    s->round(&s->root_k, 1);
+    s->root_q = s->scale < 0 ? -s->root_k : s->root_k;
+    const int64_t precision = attrs.get_int("softmax_precision", 0);
+    s->round_softmax =
+        precision == 0 ? s->round : step_rounding(ops::dtype_of_onnx(precision, "softmax_precision"));
+  }
   s->causal = attrs.get_int("is_causal", 0) != 0;
   s->mode = attrs.get_int("qk_matmul_output_mode", 0);
   s->left = attrs.get_int("left_window_size", -1);

@@ -1,7 +1,7 @@
 // Softmax and LogSoftmax along one axis, less the row's largest. A row of -inf only gives NaN, as the formula
 // does.
 #include "families.hpp"
-#include "support/kernel.hpp"
+#include "nn/rounding.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -11,6 +11,7 @@ struct SoftmaxState : Base {
   bool log = false;
   Load<double> load = nullptr;
   Store<double> store = nullptr;
+  Round round = nullptr;
 };
 int softmax_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
   const auto& s = state<SoftmaxState>(a);
@@ -19,15 +20,20 @@ int softmax_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
   for (int64_t row = r.begin; row < r.end; ++row) {
     const int64_t at = row / s.inner * s.size * s.inner + row % s.inner;
     s.load(a->inputs[0], at, s.inner, s.size, x);
-    double largest = x[0], sum = 0;
-    for (int64_t i = 1; i < s.size; ++i) largest = x[i] > largest || x[i] != x[i] ? x[i] : largest;
     if (s.log) {
-      for (int64_t i = 0; i < s.size; ++i) sum += std::exp(x[i] - largest);
-      const double shift = std::log(sum);
-      for (int64_t i = 0; i < s.size; ++i) x[i] = x[i] - largest - shift;
+      subtract_largest(x, s.size, s.round);
+      double shift = 0;
+      for (int64_t i = 0; i < s.size; ++i) {
+        double e = std::exp(x[i]);
+        if (s.round) s.round(&e, 1);
+        shift += e;
+      }
+      if (s.round) s.round(&shift, 1);
+      shift = std::log(shift);
+      if (s.round) s.round(&shift, 1);
+      for (int64_t i = 0; i < s.size; ++i) x[i] -= shift;
     } else {
-      for (int64_t i = 0; i < s.size; ++i) sum += x[i] = std::exp(x[i] - largest);
-      for (int64_t i = 0; i < s.size; ++i) x[i] /= sum;
+      softmax_row(x, s.size, s.round);
     }
     if (s.inner == 1)
       s.store(x, s.size, a->outputs[0], at);
@@ -49,6 +55,7 @@ void plan_softmax(const PlanView& v, Planned& p) {
   s->log = v.op_name() == "LogSoftmax";
   s->load = loader<double>(s->in[0].dtype);
   s->store = storer<double>(s->out[0].dtype);
+  s->round = step_rounding(s->in[0].dtype);
   const int64_t n = s->out[0].count, rows = s->size ? n / s->size : 0;
   const auto bytes = static_cast<uint64_t>(checked_mul(s->size, sizeof(double)));
   finish(v, p, softmax_fn, std::move(s), rows, n * 16, bytes);
