@@ -12,7 +12,9 @@
   X(linear_attention) X(causal_conv) X(flex_attention) X(sequence_map) X(strings) X(string_normalizer) X(tfidf) X(optimizers) \
   X(ml_features) X(ml_linear) X(ml_svm) X(ml_trees) X(ml_categories) \
   X(quantize) \
-  X(control_flow) X(sequence) X(random)
+  X(control_flow) X(sequence) X(random) \
+  X(microsoft_activation) X(microsoft_norm) X(microsoft_matmul) X(microsoft_attention) X(microsoft_group_attention) \
+  X(microsoft_blocks) X(microsoft_qlinear) X(microsoft_integer) X(microsoft_lstm) X(microsoft_plain)
 
 #define TENON_KERNEL_FAMILIES(X) \
   X(unary) X(binary) X(variadic) X(cast) X(select) X(reduce) \

@@ -23,6 +23,11 @@ struct RealFunction {
 };
 const RealFunction* find_real_function(std::string_view op) noexcept;
 
+/// The functions of recurrent cells, those of each direction in turn: attributes `activations`,
+/// `activation_alpha` and `activation_beta`, else the standard ones.
+std::vector<Activation> recurrent_activations(const PlanView& v, const std::vector<const char*>& standard,
+                                              int64_t directions);
+
 /// Attributes `activation`, `alpha`, `beta` of a fused node; Failure for an activation nobody knows.
 Activation fused_activation(const PlanView& v);
 

@@ -9,6 +9,7 @@
 
 #include "nn/matmul.hpp"
 #include "spatial/conv.hpp"
+#include "support/own_attributes.hpp"
 
 namespace tenon::ops {
 namespace {
@@ -128,30 +129,6 @@ tn_value activate(Rewrite& w, tn_value y, tn_value like, const Activation& act) 
   if (act.name == "Gelu") attrs.push_back(AttrValue::of("approximate", std::string_view(act.approximate)));
   return w.make(act.name, {y}, std::move(attrs));
 }
-
-/// The node's attributes but those of the activation, for the operator that does the work. Copied before any
-/// edit.
-struct OwnAttributes {
-  std::deque<Dims> lists;
-  std::deque<std::string> texts;
-  std::vector<AttrValue> values;
-  OwnAttributes(const Node& n, std::initializer_list<const char*> names) {
-    const Attributes a = n.attrs();
-    for (const char* name : names) {
-      const tn_attr* found = a.find(name);
-      if (!found) continue;
-      if (found->kind == TN_ATTR_INTS)
-        values.push_back(AttrValue::of(
-            name, Span<const int64_t>(lists.emplace_back(found->u.ints, found->u.ints + found->count))));
-      else if (found->kind == TN_ATTR_STRING)
-        values.push_back(AttrValue::of(name, std::string_view(texts.emplace_back(text(found->u.s)))));
-      else if (found->kind == TN_ATTR_FLOAT)
-        values.push_back(AttrValue::of(name, found->u.f));
-      else if (found->kind == TN_ATTR_INT)
-        values.push_back(AttrValue::of(name, found->u.i));
-    }
-  }
-};
 
 void decompose_fused_conv(Editor& e, const Node& n) {
   const Activation act = activation_of(n, "alpha", "beta");

@@ -172,23 +172,7 @@ void plan_recurrent(const PlanView& v, Planned& p) {
       s->cell == Cell::lstm  ? std::vector<const char*>{"Sigmoid", "Tanh", "Tanh"}
       : s->cell == Cell::gru ? std::vector<const char*>{"Sigmoid", "Tanh"}
                              : std::vector<const char*>{"Tanh"};
-  const auto names = attrs.get_strings("activations");
-  const auto alphas = attrs.get_floats("activation_alpha"), betas = attrs.get_floats("activation_beta");
-  const size_t count = standard.size() * static_cast<size_t>(s->directions);
-  if (!names.empty() && names.size() != count)
-    fail(format("%s's activations are %zu; expected %zu", op.c_str(), names.size(), count));
-  size_t next_alpha = 0, next_beta = 0;  // the lists hold numbers for the functions that take one
-  for (size_t i = 0; i < count; ++i) {
-    const std::string name = names.empty() ? standard[i % standard.size()] : text(names[i]);
-    const auto* f = find_real_function(name);
-    if (!f) fail(op + "'s activation '" + name + "' is not known");
-    const bool two = name == "Affine" || name == "ScaledTanh" || name == "HardSigmoid",
-               one = two || name == "LeakyRelu" || name == "ThresholdedRelu" || name == "Elu";
-    Activation act{f->apply, f->alpha, f->beta};
-    if (one && next_alpha < alphas.size()) act.alpha = alphas[next_alpha++];
-    if (two && next_beta < betas.size()) act.beta = betas[next_beta++];
-    s->activations.push_back(act);
-  }
+  s->activations = recurrent_activations(v, standard, s->directions);
   for (size_t i = 0; i < s->in.size(); ++i)
     s->load.push_back(s->in[i].present ? loader<double>(s->in[i].dtype) : nullptr);
   s->store = storer<double>(s->in[0].dtype);
@@ -200,6 +184,31 @@ void plan_recurrent(const PlanView& v, Planned& p) {
 }
 
 }  // namespace
+
+std::vector<Activation> recurrent_activations(const PlanView& v, const std::vector<const char*>& standard,
+                                              int64_t directions) {
+  const std::string op(v.op_name());
+  const auto attrs = v.attrs();
+  const auto names = attrs.get_strings("activations");
+  const auto alphas = attrs.get_floats("activation_alpha"), betas = attrs.get_floats("activation_beta");
+  const size_t count = standard.size() * static_cast<size_t>(directions);
+  if (!names.empty() && names.size() != count)
+    fail(format("%s's activations are %zu; expected %zu", op.c_str(), names.size(), count));
+  std::vector<Activation> made;
+  size_t next_alpha = 0, next_beta = 0;  // the lists hold numbers for the functions that take one
+  for (size_t i = 0; i < count; ++i) {
+    const std::string name = names.empty() ? standard[i % standard.size()] : text(names[i]);
+    const auto* f = find_real_function(name);
+    if (!f) fail(op + "'s activation '" + name + "' is not known");
+    const bool two = name == "Affine" || name == "ScaledTanh" || name == "HardSigmoid",
+               one = two || name == "LeakyRelu" || name == "ThresholdedRelu" || name == "Elu";
+    Activation act{f->apply, f->alpha, f->beta};
+    if (one && next_alpha < alphas.size()) act.alpha = alphas[next_alpha++];
+    if (two && next_beta < betas.size()) act.beta = betas[next_beta++];
+    made.push_back(act);
+  }
+  return made;
+}
 
 void provide_recurrent(Plugin& p) {
   for (const char* op : {"RNN", "GRU", "LSTM"}) reference_kernel(p, op).plan<plan_recurrent>();

@@ -246,8 +246,9 @@ std::optional<std::vector<tn_dim>> broadcast_inputs(Infer& c, uint32_t first, ui
 void upgrade_version_only(Editor& e, const Node& n) {
   const std::string_view op = n.op_name();  // "Conv" or "ai.onnx.ml::Scaler"
   const size_t domain = op.rfind("::");
-  const Schema& row = domain == std::string_view::npos ? schema_of(op)
-                                                       : schema_of(op.substr(domain + 2), op.substr(0, domain));
+  const Schema& row = domain == std::string_view::npos
+                          ? schema_of(op)
+                          : schema_of(op.substr(domain + 2), op.substr(0, domain));
   const tn_node id = n.id();
   if (n.attrs().has("consumed_inputs")) e.remove_attr(id, "consumed_inputs");  // a hint of opsets below 6
   e.set_version(id, row.since_version);
@@ -256,7 +257,8 @@ void upgrade_version_only(Editor& e, const Node& n) {
 Rewrite::Rewrite(Editor& e, const Node& n)
     : e_(e), id_(n.id()), region_(n.region()), inputs_(n.inputs().copy()), outputs_(n.outputs().copy()) {
   const std::string_view op = n.op_name();
-  if (op.find(':') == std::string_view::npos) since_ = schema_of(op).since_version;
+  for (const Schema& row : all_schemas())  // operators that ONNX does not have are never older
+    if (row.domain[0] == '\0' && op == row.name) since_ = row.since_version;
 }
 bool Rewrite::used(size_t i) const {
   return output(i) != TN_NONE && e_.graph().value(output(i)).use_count > 0;
