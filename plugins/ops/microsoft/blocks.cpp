@@ -58,9 +58,13 @@ void infer_gather_blocks(Infer& c) {
   if (c.dtype(0) == TN_UINT8) data.back() = c.mul(data.back(), 8 / bits);
   const auto axis =
       static_cast<size_t>(Infer::axis(c.attrs().get_int("gather_axis", 0), c.rank(0), "gather_axis"));
-  std::vector<tn_dim> out(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(axis));
-  for (tn_dim d : c.dims(1)) out.push_back(d);
-  out.insert(out.end(), data.begin() + static_cast<std::ptrdiff_t>(axis) + 1, data.end());
+  std::vector<tn_dim> out;
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (i == axis)
+      for (tn_dim d : c.dims(1)) out.push_back(d);
+    else
+      out.push_back(data[i]);
+  }
   c.set(0, dtype, out);
 }
 
