@@ -1,8 +1,8 @@
-// MatMul, Gemm, MatMulInteger and the fused forms of the first two: one batched product with an epilogue.
+// MatMul, Gemm and the fused forms of the two: one batched product with an epilogue.
 #include "families.hpp"
 #include "math/activation_kernels.hpp"
 #include "support/blocked.hpp"
-#include "support/kernel.hpp"
+#include "support/product_shape.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -17,12 +17,7 @@ struct ProductState : Base {
   int64_t c_row = 0, c_column = 0;
   double alpha = 1, beta = 1;
   Activation activation;
-  // MatMulInteger: zero points, one or one a row (a) or column (b).
-  bool zero_points = false;
-  Load<double> load_a_zero = nullptr, load_b_zero = nullptr;
 };
-
-int64_t zero_stride(const Base& s, size_t i) { return s.in[i].count > 1 ? 1 : 0; }
 
 int product_fn(const tn_kernel_args* args, uint32_t tile, uint32_t worker) {
   const auto& s = state<ProductState>(args);
@@ -34,23 +29,13 @@ int product_fn(const tn_kernel_args* args, uint32_t tile, uint32_t worker) {
                   batch = unit / (columns * rows);
     const int64_t m = std::min(tile_m, s.m - i0), n = std::min(tile_n, s.n - j0);
     const int64_t a_at = s.a_at[static_cast<size_t>(batch)], b_at = s.b_at[static_cast<size_t>(batch)];
-    double b_zero[tile_n] = {};
-    if (s.zero_points && s.has_in(3))
-      s.load_b_zero(args->inputs[3], zero_stride(s, 3) * j0, zero_stride(s, 3), n, b_zero);
     const auto load_a = [&](int64_t i, int64_t k0, int64_t kc, double* to) {
       s.load_a(args->inputs[0], a_at + (i0 + i) * s.a_row + k0 * s.a_column, s.a_column, kc, to);
-      if (s.zero_points && s.has_in(2)) {
-        double zero;
-        s.load_a_zero(args->inputs[2], zero_stride(s, 2) * (i0 + i), 1, 1, &zero);
-        for (int64_t q = 0; q < kc; ++q) to[q] -= zero;
-      }
     };
     double* c;
     if (s.b_column == 1 || s.n == 1) {
       c = multiply<false>(m, n, s.k, scratch, load_a, [&](int64_t k, double* to) {
         s.load_b(args->inputs[1], b_at + k * s.b_row + j0 * s.b_column, s.b_column, n, to);
-        if (s.zero_points)
-          for (int64_t j = 0; j < n; ++j) to[j] -= b_zero[j];
       });
     } else {
       c = multiply<true>(m, n, s.k, scratch, load_a, [&](int64_t j, int64_t k0, int64_t kc, double* to) {
@@ -108,7 +93,7 @@ void finish_product(const PlanView& v, Planned& p, std::unique_ptr<ProductState>
                 dims_text(s->in[0].dims).c_str(), dims_text(s->in[1].dims).c_str(),
                 dims_text(s->out[0].dims).c_str()));
   const int64_t work = s->out[0].count * std::max<int64_t>(s->k / 4, 1);
-  if (is_integer(s->in[0].dtype) && !s->zero_points) {
+  if (is_integer(s->in[0].dtype)) {
     const int64_t units = batches * s->m;
     finish(v, p, integer_product_fn, std::move(s), units, work);
     return;
@@ -122,37 +107,18 @@ void finish_product(const PlanView& v, Planned& p, std::unique_ptr<ProductState>
 }
 
 void shapes_of_matmul(ProductState& s) {
-  Dims a = s.in[0].dims, b = s.in[1].dims;
-  if (a.empty() || b.empty()) fail("MatMul needs operands of rank 1 or more");
-  if (a.size() == 1) a.insert(a.begin(), 1);
-  if (b.size() == 1) b.push_back(1);
-  s.m = a[a.size() - 2];
-  s.k = a.back();
-  s.n = b.back();
-  if (b[b.size() - 2] != s.k)
-    fail(format("MatMul of %s and %s: the inner dimensions %lld and %lld differ",
-                dims_text(s.in[0].dims).c_str(), dims_text(s.in[1].dims).c_str(), static_cast<long long>(s.k),
-                static_cast<long long>(b[b.size() - 2])));
+  ProductShape shape = product_shape(s.in[0].dims, s.in[1].dims);
+  s.m = shape.m;
+  s.k = shape.k;
+  s.n = shape.n;
   s.a_row = s.k;
   s.a_column = 1;
   s.b_row = s.n;
   s.b_column = 1;
-  const int64_t a_matrix = s.m * s.k, b_matrix = s.k * s.n;
-  a.resize(a.size() - 2);
-  b.resize(b.size() - 2);
-  Dims both(std::max(a.size(), b.size()), 1);
-  for (size_t i = 0; i < both.size(); ++i) {
-    const int64_t x = i + a.size() >= both.size() ? a[i + a.size() - both.size()] : 1,
-                  y = i + b.size() >= both.size() ? b[i + b.size() - both.size()] : 1;
-    both[i] = x == 1 ? y : x;
-  }
-  const auto walk = broadcast_walk<2>(both, {&a, &b});
-  walk.rows(0, walk.count, [&](int64_t, const int64_t(&o)[2], int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      s.a_at.push_back((o[0] + i * walk.inner_stride(0)) * a_matrix);
-      s.b_at.push_back((o[1] + i * walk.inner_stride(1)) * b_matrix);
-    }
-  });
+  for (int64_t& at : shape.a_at) at *= s.m * s.k;
+  for (int64_t& at : shape.b_at) at *= s.k * s.n;
+  s.a_at = std::move(shape.a_at);
+  s.b_at = std::move(shape.b_at);
 }
 
 void plan_matmul(const PlanView& v, Planned& p) {
@@ -171,19 +137,6 @@ void plan_matmul(const PlanView& v, Planned& p) {
                   static_cast<long long>(s->n)));
     s->c_column = s->has_c && s->in[2].count > 1 ? 1 : 0;
   }
-  finish_product(v, p, std::move(s));
-}
-
-void plan_matmul_integer(const PlanView& v, Planned& p) {
-  auto s = make_state<ProductState>(v);
-  shapes_of_matmul(*s);
-  s->zero_points = true;
-  for (size_t i = 2; i < 4; ++i)
-    if (s->has_in(i) && s->in[i].count != 1 && s->in[i].count != (i == 2 ? s->m : s->n))
-      throw Failure(TN_ERR_UNSUPPORTED,
-                    "MatMulInteger's zero points must be one, or one for each row of A or column of B");
-  if (s->has_in(2)) s->load_a_zero = loader<double>(s->in[2].dtype);
-  if (s->has_in(3)) s->load_b_zero = loader<double>(s->in[3].dtype);
   finish_product(v, p, std::move(s));
 }
 
@@ -220,7 +173,6 @@ void plan_gemm(const PlanView& v, Planned& p) {
 
 void provide_matmul(Plugin& p) {
   reference_kernel(p, "MatMul").plan<plan_matmul>();
-  reference_kernel(p, "MatMulInteger").plan<plan_matmul_integer>();
   reference_kernel(p, "Gemm").plan<plan_gemm>();
   reference_kernel(p, "tenon::FusedMatMul").plan<plan_matmul>();
   reference_kernel(p, "tenon::FusedGemm").plan<plan_gemm>();

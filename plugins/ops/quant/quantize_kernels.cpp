@@ -1,7 +1,7 @@
 // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear: one scale a tensor, an index of one axis, or a
 // block of it.
 #include "families.hpp"
-#include "support/kernel.hpp"
+#include "quant/integer_product.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -157,6 +157,8 @@ void provide_quantize(Plugin& p) {
   reference_kernel(p, "QuantizeLinear").plan<plan_quantize>();
   reference_kernel(p, "DequantizeLinear").plan<plan_quantize>();
   reference_kernel(p, "DynamicQuantizeLinear").input({TN_FLOAT32}).plan<plan_dynamic>();
+  provide_integer_matmul(p);
+  provide_integer_conv(p);
 }
 
 }  // namespace tenon::reference

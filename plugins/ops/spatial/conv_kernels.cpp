@@ -1,4 +1,4 @@
-// Conv, FusedConv, ConvInteger: a product of the weights [channels out][channels in x kernel] with windows
+// Conv, FusedConv: a product of the weights [channels out][channels in x kernel] with windows
 // that are laid out on the fly, block by block.
 #include "families.hpp"
 #include "math/activation_kernels.hpp"
@@ -12,7 +12,7 @@ namespace {
 struct ConvState : Base {
   Window w;
   int64_t batch = 0, groups = 1, in_channels = 0, out_channels = 0;  // channels of one group
-  bool has_bias = false, has_residual = false, has_x_zero = false, has_w_zero = false;
+  bool has_bias = false, has_residual = false;
   Load<double> load_x = nullptr, load_w = nullptr, load_bias = nullptr, load_residual = nullptr;
   Store<double> store = nullptr;
   Activation activation;
@@ -60,8 +60,6 @@ int conv_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
                 columns = (points + tile_n - 1) / tile_n;
   const auto r = tile_range(s.batch * s.groups * rows * columns, s.tiles, tile);
   double* scratch = workspace<double>(a, worker);
-  double x_zero = 0;
-  if (s.has_x_zero) loader<double>(s.in[2].dtype)(a->inputs[2], 0, 1, 1, &x_zero);
   for (int64_t unit = r.begin; unit < r.end; ++unit) {
     const int64_t i0 = unit % rows * tile_m, j0 = unit / rows % columns * tile_n,
                   group = unit / (rows * columns) % s.groups, image = unit / (rows * columns * s.groups);
@@ -70,30 +68,11 @@ int conv_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
     const int64_t plane = (image * s.groups + group) * s.in_channels * s.w.in_count();
     const auto load_w = [&](int64_t i, int64_t k0, int64_t kc, double* to) {
       s.load_w(a->inputs[1], (first_channel + i) * depth + k0, 1, kc, to);
-      if (s.has_w_zero) {
-        double zero;
-        loader<double>(s.in[3].dtype)(a->inputs[3], s.in[3].count > 1 ? first_channel + i : 0, 1, 1, &zero);
-        for (int64_t q = 0; q < kc; ++q) to[q] -= zero;
-      }
     };
     const auto load_windows = [&](int64_t k, double* to) {
       windows_row(s, a->inputs[0], plane, k, j0, n, to);
     };
-    // Padding stands for the zero point, so that the zero point is taken off inside the operand only.
-    const auto load_shifted = [&](int64_t k, double* to) {
-      windows_row(s, a->inputs[0], plane, k, j0, n, to);
-      for (int64_t j = 0; j < n; ++j) {
-        const Window& w = s.w;
-        const int64_t o = j0 + j, kw = k % w.kernel[2], kh = k / w.kernel[2] % w.kernel[1],
-                      kd = k / (w.kernel[2] * w.kernel[1]) % w.kernel[0];
-        const int64_t iw = o % w.out[2] * w.stride[2] - w.pad[2] + kw * w.dilation[2],
-                      ih = o / w.out[2] % w.out[1] * w.stride[1] - w.pad[1] + kh * w.dilation[1];
-        const int64_t id = o / (w.out[2] * w.out[1]) * w.stride[0] - w.pad[0] + kd * w.dilation[0];
-        if (iw >= 0 && iw < w.in[2] && ih >= 0 && ih < w.in[1] && id >= 0 && id < w.in[0]) to[j] -= x_zero;
-      }
-    };
-    double* c = s.has_x_zero ? multiply<false>(m, n, depth, scratch, load_w, load_shifted)
-                             : multiply<false>(m, n, depth, scratch, load_w, load_windows);
+    double* c = multiply<false>(m, n, depth, scratch, load_w, load_windows);
     double residual[tile_n];
     for (int64_t i = 0; i < m; ++i) {
       double* row = c + i * tile_n;
@@ -134,19 +113,11 @@ void plan_conv(const PlanView& v, Planned& p) {
   s->load_x = loader<double>(s->in[0].dtype);
   s->load_w = loader<double>(s->in[1].dtype);
   s->store = storer<double>(s->out[0].dtype);
-  if (op == "ConvInteger") {
-    s->has_x_zero = s->has_in(2);
-    s->has_w_zero = s->has_in(3);
-    if ((s->has_x_zero && s->in[2].count != 1) ||
-        (s->has_w_zero && s->in[3].count != 1 && s->in[3].count != w[0]))
-      fail("ConvInteger's zero points must be one for X, and one or one a channel for W");
-  } else {
-    s->has_bias = s->has_in(2);
-    if (s->has_bias && s->in[2].count != w[0])
-      fail(format("Conv's bias has %lld elements; expected %lld", static_cast<long long>(s->in[2].count),
-                  static_cast<long long>(w[0])));
-    if (s->has_bias) s->load_bias = loader<double>(s->in[2].dtype);
-  }
+  s->has_bias = s->has_in(2);
+  if (s->has_bias && s->in[2].count != w[0])
+    fail(format("Conv's bias has %lld elements; expected %lld", static_cast<long long>(s->in[2].count),
+                static_cast<long long>(w[0])));
+  if (s->has_bias) s->load_bias = loader<double>(s->in[2].dtype);
   if (op == "tenon::FusedConv") {
     s->has_residual = s->has_in(3);
     if (s->has_residual && s->in[3].dims != y)
@@ -165,7 +136,6 @@ void plan_conv(const PlanView& v, Planned& p) {
 
 void provide_conv(Plugin& p) {
   reference_kernel(p, "Conv").plan<plan_conv>();
-  reference_kernel(p, "ConvInteger").plan<plan_conv>();
   reference_kernel(p, "tenon::FusedConv").plan<plan_conv>();
 }
 

@@ -55,6 +55,12 @@ struct tn_any {
   tn_tensor tensor{};
   int count = 1;
 };
+/// What plans laid out of constant operands, for as long as the run.
+struct tn_plan_ctx {
+  const std::vector<tn_operand>* inputs = nullptr;
+  std::vector<std::vector<uint64_t>> blobs;
+};
+
 struct tn_run {
   tenon::reference::test::Call* call = nullptr;
   std::vector<tn_any*> inputs, outputs, all;
@@ -226,6 +232,19 @@ std::vector<double> numbers(const Tensor& t) {
   return r;
 }
 
+namespace {
+tn_status pack_constant(tn_plan_ctx* context, uint32_t input, tn_str, uint64_t bytes,
+                        tn_status (*fill)(void*, const tn_tensor*, void*), void* fill_context,
+                        const void** blob) {
+  const tn_operand& o = (*context->inputs)[input];
+  if (!o.constant) return TN_ERR_INVALID;
+  auto& to = context->blobs.emplace_back((bytes + 7) / 8);
+  const tn_tensor source = OperandView(o).tensor().raw();
+  *blob = to.data();
+  return fill(fill_context, &source, to.data());
+}
+}  // namespace
+
 Outcome run_with(Call& call, uint32_t threads) {
   Outcome o;
   tn_graph_api graph{};
@@ -298,6 +317,7 @@ Outcome run_with(Call& call, uint32_t threads) {
     run.inputs.push_back(v.present ? make(&run, v) : nullptr);
     input_data.push_back(v.present && v.kind == TN_KIND_TENSOR ? run.inputs.back()->tensor.data : nullptr);
     operand.data = input_data.back();
+    operand.constant = call.constants && operand.data;
     inputs.push_back(operand);
   }
   for (auto& v : call.outputs) {
@@ -322,6 +342,10 @@ Outcome run_with(Call& call, uint32_t threads) {
   view.device = str("cpu");
   view.graph_api = &graph;
   view.region_names = names.empty() ? nullptr : names.data();
+  tn_plan_ctx context;
+  context.inputs = &inputs;
+  view.context = &context;
+  view.packed = pack_constant;
 
   DiagBuffer said;
   tn_planned planned{};

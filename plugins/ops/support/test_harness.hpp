@@ -97,6 +97,7 @@ struct Call {
   std::vector<Value> outputs;
   std::vector<Body> regions;
   std::vector<std::string> region_names;
+  bool constants = false;  // all operands are, so that a plan may lay them out
 };
 struct Outcome {
   int code = 0;  // of the kernel function
