@@ -1,5 +1,6 @@
 // tenon passes, ops, frontends: what the plugins of a manifest provide.
 
+#include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 #include "core/cli/common.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 struct Options {
   std::string manifest, filter;
   std::vector<std::string> plugins;
-  bool json = false;
+  bool json = false, types = false;
 };
 
 Pipeline open(const Options& o) {
@@ -83,14 +84,34 @@ int ops(const Options& o) {
       if (a.has_default && a.kind == TN_ATTR_STRING) j["default"] = string(a.default_string);
       attributes.push_back(j);
     }
+    Json types = Json::object();
+    std::string types_text;
+    for (uint32_t i = 0; i < d.type_var_count; ++i) {
+      const tn_type_var& variable = d.type_vars[i];
+      Json names = Json::array();
+      std::string text;
+      for (uint32_t k = 0; k < variable.dtype_count; ++k) {
+        names.push_back(dtype_name(variable.dtypes[k]));
+        text += (k ? " " : "") + dtype_name(variable.dtypes[k]);
+      }
+      types[string(variable.name)] = names;
+      types_text += (i ? "; " : "") + string(variable.name) + ": " + (text.empty() ? "any" : text);
+    }
     if (!o.json) {
       std::string line;
       for (const auto& k : kernels) line += (line.empty() ? "" : ", ") + k.get<std::string>();
-      std::printf("%-32s since %-3d %s\n", name.c_str(), d.since_version,
+      const std::string versions = d.first_version == d.since_version
+                                       ? std::to_string(d.since_version)
+                                       : fmt::format("{}..{}", d.first_version, d.since_version);
+      std::printf("%-34s %-12s %-7s %s\n", name.c_str(), d.domain.size ? string(d.domain).c_str() : "ai.onnx",
+                  versions.c_str(),
                   line.empty() ? (d.decompose ? "(by its decomposition)" : "no kernel") : line.c_str());
+      if (o.types && !types_text.empty()) std::printf("    %s\n", types_text.c_str());
       continue;
     }
     all.push_back({{"op", name},
+                   {"domain", d.domain.size ? string(d.domain) : "ai.onnx"},
+                   {"types", types},
                    {"since_version", d.since_version},
                    {"first_version", d.first_version},
                    {"inputs", inputs},
@@ -151,8 +172,9 @@ void add_listings(CLI::App& app, Action& action) {
     return verb;
   };
   add("passes", "the passes there are, with their options", passes);
-  add("ops", "the operators there are, with their kernels", ops)
-      ->add_option("--filter", o->filter, "names that contain this");
+  auto* operators = add("ops", "the operators there are: domain, versions, kernels", ops);
+  operators->add_option("--filter", o->filter, "names that contain this");
+  operators->add_flag("--types", o->types, "also the element types each takes");
   add("frontends", "readers and writers of models and tensors", frontends);
   app.add_subcommand("default-manifest", "print the manifest that `tenon run MODEL` uses")
       ->callback([&action] { action = default_manifest; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
 
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
@@ -208,11 +209,15 @@ void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed,
   for (const auto& text : shapes) {
     for (std::string_view one : split(text, ';')) {
       const size_t colon = one.rfind(':');
-      const std::string name(colon == std::string_view::npos ? std::string_view() : one.substr(0, colon));
+      if (colon == std::string_view::npos)
+        throw Error(exit_bad_input, "--shape " + std::string(one),
+                    fmt::format("'{}' names no dimensions; expected NAME:1,3,224,224, NAME one of {}", one,
+                                join(known, ", ")));
+      const std::string name(one.substr(0, colon));
       if (!find_input(wanted, name))
-        throw Error(
-            exit_bad_input, "--shape " + std::string(one),
-            fmt::format("no input '{}'{}; expected NAME:1,3,224,224", name, did_you_mean(name, known)));
+        throw Error(exit_bad_input, "--shape " + std::string(one),
+                    fmt::format("the model has no input '{}'{}; it has {}", name, did_you_mean(name, known),
+                                join(known, ", ")));
       std::vector<int64_t> dims;
       const std::string_view list = one.substr(colon + 1);
       for (std::string_view d : list.empty() ? std::vector<std::string_view>() : split(list, ',')) {
@@ -221,7 +226,7 @@ void add_random_inputs(const std::vector<std::string>& shapes, uint64_t seed,
         const long long n = std::strtoll(digits.c_str(), &end, 10);
         if (digits.empty() || *end || n < 0)
           throw Error(exit_bad_input, "--shape " + std::string(one),
-                      fmt::format("'{}' is no dimension", digits));
+                      fmt::format("'{}' is no dimension; expected whole numbers from 0 up", digits));
         dims.push_back(n);
       }
       given[name] = dims;
@@ -324,7 +329,9 @@ void write_outputs(const fs::path& path, const std::vector<NamedOutput>& outputs
     return;
   }
   std::vector<tn_named_tensor> items;
-  for (const auto& o : outputs) append(o, items);
+  std::set<std::string_view> written;  // a model may list an output twice; a name is written once
+  for (const auto& o : outputs)
+    if (written.insert(o.name).second) append(o, items);
   write_file(path, items, registries, host);
 }
 

@@ -319,6 +319,9 @@ void GraphBuilder::finish(Frame& frame) {
     finish_function(frame, *stack_[stack_.size() - 2]);
     return stack_.pop_back();
   }
+  if (!frame.outer && frame.graph->outputs.empty())
+    throw Failure(TN_ERR_INVALID,
+                  "the graph has no outputs, so it computes nothing; name some in graph.output");
   std::vector<tn_value> outputs;
   for (const auto& v : frame.graph->outputs) {
     const Slot* slot = find(frame, v.name);

@@ -30,6 +30,10 @@ void GraphBuilder::declare_inputs_and_constants(Frame& frame) {
     if (input.name.empty()) throw Failure(TN_ERR_INVALID, "a graph input has no name");
     const bool initialised = initializers.count(input.name) != 0;
     if (initialised && !overridable) continue;
+    if (frame.names.find(input.name))
+      throw Failure(TN_ERR_INVALID, "the graph lists input " + quoted(input.name) +
+                                        " twice; names must be unique, since the graph is in single static "
+                                        "assignment (SSA) form: rename one of the two");
     if (initialised && !main)
       throw Failure(TN_ERR_UNSUPPORTED,
                     "input " + quoted(input.name) +
@@ -142,6 +146,27 @@ void GraphBuilder::check_attribute_names(const Frame& frame, const NodeMessage& 
   }
 }
 
+// An attribute that the operator does not have changes nothing, and whoever wrote it meant something by it.
+// Older versions of an operator have attributes that today's has not; their upgrades see to those.
+void GraphBuilder::check_known_attributes(const Frame& frame, const NodeMessage& node,
+                                          const tn_op_def& definition) const {
+  for (const tn_attr& attribute : attrs_) {
+    const std::string_view name = sdk::view(s_.graph_api->symbol_text(attribute.name));
+    bool known = false;
+    std::string all;
+    for (uint32_t i = 0; i < definition.attr_count; ++i) {
+      known = known || sdk::view(definition.attrs[i].name) == name;
+      all += (i ? ", " : "") + sdk::text(definition.attrs[i].name);
+    }
+    if (!known)
+      throw Failure(TN_ERR_INVALID,
+                    "it has an attribute " + quoted(name) + ", which " + std::string(node.op_type) +
+                        " does not have" + (all.empty() ? "; it has none" : "; it has " + all) +
+                        ": correct or remove it",
+                    place(frame, node));
+  }
+}
+
 bool GraphBuilder::make_constant_node(Frame& frame, const NodeMessage& node) {
   const auto outputs = frame.block->outputs(node);
   const std::string where = place(frame, node);
@@ -243,7 +268,12 @@ void GraphBuilder::make_node(Frame& frame, const NodeMessage& node) {
   d.output_count = static_cast<uint32_t>(output_names_.size());
   sdk::check(s_.edit_api->create_node(s_.edit, &d, &frame.current_node),
              ("creating " + place(frame, node)).c_str());
-  if (s_.registry && !s_.registry->find(s_.host, d.op)) hint_types(frame, node);
+  if (!s_.registry) return;
+  const tn_op_def* definition = s_.registry->find(s_.host, d.op);
+  if (!definition)
+    hint_types(frame, node);
+  else if (node.domain.empty() && version >= definition->since_version)
+    check_known_attributes(frame, node, *definition);
 }
 
 void GraphBuilder::define_results(Frame& frame, const NodeMessage& node, const tn_value* values) {

@@ -465,3 +465,122 @@ TEST_CASE("probe") {
   CHECK_THAT(load("")->said, Contains("empty"));
   CHECK_THAT(load("not a model at all")->said, Contains("m.onnx"));
 }
+
+TEST_CASE("outputs: listed twice, of another type, of any shape") {
+  const std::string relu = node("Relu", {"x"}, {"y"});
+  const auto with = [&](std::vector<std::string> outputs, std::vector<std::string> nodes) {
+    return load(model(graph({std::move(nodes), {}, {}, {x3}, std::move(outputs), {}})));
+  };
+  auto twice = with({y3, y3}, {relu});
+  INFO(twice->said);
+  CHECK(twice->status == TN_OK);
+  CHECK(twice->graph.regions[0].outputs.size() == 2);
+  // The element type is kept for inference to meet; shapes are hints that are often stale.
+  auto hinted = with({value_info("y", 7, {9, 9})}, {relu});
+  REQUIRE(hinted->status == TN_OK);
+  const FakeValue& y = hinted->graph.values[hinted->graph.by_name("y")];
+  CHECK(y.type.dtype == TN_INT64);
+  CHECK(y.type.rank == -1);
+  CHECK_THAT(with({value_info("x", 7, {3})}, {})->said, Contains("'x' as int64") && Contains("float32"));
+  CHECK_THAT(with({}, {relu})->said, Contains("no outputs"));
+  CHECK_THAT(with({y3}, {relu, node("Neg", {"x"}, {}, {}, "n")})->said,
+             Contains("n") && Contains("no outputs"));
+  CHECK_THAT(with({y3}, {relu, node("Neg", {"x"}, {""}, {}, "n")})->said, Contains("no outputs"));
+  CHECK(with({y3}, {relu, node("Print", {"x"}, {}, {}, "n", "com.acme")})->said.find("no outputs") ==
+        std::string::npos);
+}
+
+TEST_CASE("dimensions below zero are not known; models before IR 3 name no operator set") {
+  auto m =
+      load(model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {value_info("x", 1, {-7, 2})}, {y3}, {}})));
+  INFO(m->said);
+  REQUIRE(m->status == TN_OK);
+  const FakeValue& x = m->graph.values[m->graph.by_name("x")];
+  CHECK(x.type.rank == 2);
+  std::string old;
+  protozero::pbf_writer w(old);
+  w.add_int64(model_field::ir_version, 2);
+  w.add_message(model_field::graph, graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {x3}, {y3}, {}}));
+  auto first = load(old);
+  INFO(first->said);
+  REQUIRE(first->status == TN_OK);
+  CHECK(first->graph.nodes[0].version == 1);
+}
+
+TEST_CASE("attributes are given once, inputs are listed once") {
+  CHECK_THAT(
+      load(model(graph({{node("Elu", {"x"}, {"y"}, {int_attribute("a", 1), int_attribute("a", 1)}, "n")},
+                        {},
+                        {},
+                        {x3},
+                        {y3},
+                        {}})))
+          ->said,
+      Contains("n") && Contains("'a' is given twice"));
+  CHECK_THAT(load(model(graph({{node("Elu", {"x"}, {"y"})}, {}, {}, {x3, x3}, {y3}, {}})))->said,
+             Contains("'x'") && Contains("twice"));
+}
+
+TEST_CASE("sparse tensors of less than a byte an element") {
+  std::string sparse;
+  protozero::pbf_writer w(sparse);
+  w.add_message(sparse_field::values,
+                raw_tensor("w", 22, {3}, std::string("\x21\x0f", 2)));  // int4: 1, 2, -1
+  w.add_message(sparse_field::indices, raw_tensor("i", 7, {3}, int64s({0, 3, 4})));
+  w.add_int64(sparse_field::dims, 5);
+  auto m = load(model(graph({{node("Foo", {"w"}, {"y"})}, {}, {sparse}, {x3}, {y3}, {}})));
+  INFO(m->said);
+  REQUIRE(m->status == TN_OK);
+  CHECK(m->graph.elements<uint8_t>(m->graph.by_name("w")) == std::vector<uint8_t>{0x01, 0x20, 0x0f});
+}
+
+TEST_CASE("functions: overloads, default attributes, references handed on, imports of their own") {
+  const auto typed_function = [](std::string_view name, std::string_view overload, const std::string& body,
+                                 int64_t version, const std::string& preset = {}) {
+    std::string out;
+    protozero::pbf_writer w(out);
+    w.add_string(function_field::name, name.data(), name.size());
+    w.add_string(function_field::domain, "local");
+    w.add_string(function_field::overload, overload.data(), overload.size());
+    w.add_string(function_field::input, "p");
+    w.add_string(function_field::output, "r");
+    w.add_message(function_field::node, body);
+    w.add_message(function_field::opset_import, opset("", version));
+    if (!preset.empty()) w.add_message(function_field::attribute_proto, preset);
+    return out;
+  };
+  const auto overloaded = [](const std::string& call, char which) {
+    return call + std::string("\x42\x01", 2) + which;  // field 8: overload
+  };
+  const std::string inner =
+      typed_function("Inner", "", node("Elu", {"p"}, {"r"}, {reference("alpha", "k", attribute_type::i)}), 15,
+                     int_attribute("k", 3));
+  const std::string outer = typed_function(
+      "Outer", "", node("Inner", {"p"}, {"r"}, {reference("k", "n", attribute_type::i)}, {}, "local"), 17,
+      int_attribute("n", 4));
+  auto m = load(model(graph({{node("Inner", {"x"}, {"a"}, {}, {}, "local"),
+                              node("Inner", {"a"}, {"b"}, {int_attribute("k", 9)}, {}, "local"),
+                              node("Outer", {"b"}, {"c"}, {}, {}, "local"),
+                              node("Outer", {"c"}, {"d"}, {int_attribute("n", 5)}, {}, "local"),
+                              overloaded(node("F", {"d"}, {"e"}, {}, {}, "local"), 'a'),
+                              overloaded(node("F", {"e"}, {"y"}, {}, {}, "local"), 'b')},
+                             {},
+                             {},
+                             {x3},
+                             {y3},
+                             {}}),
+                      17, 10,
+                      {inner, outer, typed_function("F", "a", node("Relu", {"p"}, {"r"}), 17),
+                       typed_function("F", "b", node("Neg", {"p"}, {"r"}), 6)}));
+  INFO(m->said);
+  REQUIRE(m->status == TN_OK);
+  REQUIRE(m->graph.nodes.size() == 6);
+  CHECK(m->graph.nodes[0].int_attr("alpha") == 3);
+  CHECK(m->graph.nodes[0].version == 15);
+  CHECK(m->graph.nodes[1].int_attr("alpha") == 9);
+  CHECK(m->graph.nodes[2].int_attr("alpha") == 4);
+  CHECK(m->graph.nodes[3].int_attr("alpha") == 5);
+  CHECK(m->graph.op(4) == "Relu");
+  CHECK(m->graph.op(5) == "Neg");
+  CHECK(m->graph.nodes[5].version == 6);
+}
