@@ -136,15 +136,19 @@ bool SegmentPlanner::results_known(tn_node node) {
   return true;
 }
 
-tn_status SegmentPlanner::infer_one(tn_node node) {
+// True when the shapes of all results are known. A node with regions that cannot be inferred is not known
+// yet, for a branch that is not taken may be wrong for these shapes; the reason is kept in `failure`.
+bool SegmentPlanner::infer_one(tn_node node, std::optional<Error>& failure) {
+  failure.reset();
   Diagnostics said;
   const tn_status status = infer_node(graph_, registries_, node, store_, said);
-  if (status != TN_OK) {
-    if (said.has_errors()) said.throw_if_errors(exit_job_failed);
-    throw Error(exit_job_failed, node_place(graph_, node),
-                fmt::format("its types cannot be inferred (status {})", status));
-  }
-  return status;
+  if (status == TN_OK) return results_known(node);
+  Error error = said.has_errors() ? Error(exit_job_failed, said.all())
+                                  : Error(exit_job_failed, node_place(graph_, node),
+                                          fmt::format("its types cannot be inferred (status {})", status));
+  if (graph_.node(node).region_count == 0) throw error;
+  failure = std::move(error);
+  return false;
 }
 
 void SegmentPlanner::infer() {
@@ -153,14 +157,16 @@ void SegmentPlanner::infer() {
     const tn_node node = nodes_[i];
     bool wait = must_wait(node);
     if (!wait) {
+      std::optional<Error> failure;
       store_.begin(false);
-      infer_one(node);
-      if (!results_known(node) && store_.withheld()) {
+      bool known = infer_one(node, failure);
+      if (!known && store_.withheld()) {
         store_.begin(true);
-        infer_one(node);
+        known = infer_one(node, failure);
       }
       // What a step of this segment computes would tell the shapes: the chain is cut here.
-      wait = !results_known(node) && store_.late();
+      wait = !known && store_.late();
+      if (failure && !wait) throw *failure;
     }
     if (wait) {
       fates_[i] = Fate::waiting;

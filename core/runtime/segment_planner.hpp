@@ -1,6 +1,7 @@
 // Planning of one segment, in the order of its methods. See plan.hpp for what a segment is.
 #pragma once
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -43,7 +44,7 @@ class SegmentPlanner {
   // segment_planner.cpp: what there is to do.
   void infer();
   bool must_wait(tn_node node);
-  tn_status infer_one(tn_node node);
+  bool infer_one(tn_node node, std::optional<Error>& failure);
   bool results_known(tn_node node);
   bool fold(tn_node node);
   bool fold_by_elements(tn_node node);
