@@ -507,6 +507,25 @@ TEST_CASE("dimensions below zero are not known; models before IR 3 name no opera
   CHECK(first->graph.nodes[0].version == 1);
 }
 
+TEST_CASE("dimensions of one name are one, but for names without a letter, which say that nothing is known") {
+  for (const auto& [name, one] : std::vector<std::pair<std::string, bool>>{{"N", true},
+                                                                           {"_", true},
+                                                                           {"batch 2", true},
+                                                                           {"\xe9\xab\x98", true},
+                                                                           {"?", false},
+                                                                           {"-1", false},
+                                                                           {"*", false},
+                                                                           {"1", false}}) {
+    INFO("dimensions named " << name);
+    auto m = load(
+        model(graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {value_info("x", 1, {-1, -1}, name)}, {y3}, {}})));
+    INFO(m->said);
+    REQUIRE(m->status == TN_OK);
+    const FakeValue& x = m->graph.values[m->graph.by_name("x")];
+    CHECK((x.dims[0] == x.dims[1]) == one);
+  }
+}
+
 TEST_CASE("attributes are given once, inputs are listed once") {
   CHECK_THAT(
       load(model(graph({{node("Elu", {"x"}, {"y"}, {int_attribute("a", 1), int_attribute("a", 1)}, "n")},

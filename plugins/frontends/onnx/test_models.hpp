@@ -57,15 +57,16 @@ inline std::string node(std::string_view op, Names inputs, Names outputs,
   if (!domain.empty()) w.add_string(node_field::domain, domain.data(), domain.size());
   return out;
 }
-/// dims: numbers as they are, -1: the dimension is named "N".
-inline std::string value_info(std::string_view name, int32_t type, std::initializer_list<int64_t> dims) {
+/// dims: numbers as they are, -1: the dimension has the name `named`.
+inline std::string value_info(std::string_view name, int32_t type, std::initializer_list<int64_t> dims,
+                              const std::string& named = "N") {
   std::string shape;
   protozero::pbf_writer sw(shape);
   for (int64_t d : dims) {
     std::string dim;
     protozero::pbf_writer dw(dim);
     if (d == -1)
-      dw.add_string(dim_field::param, "N");
+      dw.add_string(dim_field::param, named);
     else
       dw.add_int64(dim_field::value, d);
     sw.add_message(shape_field::dim, dim);

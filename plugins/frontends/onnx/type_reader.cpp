@@ -1,5 +1,8 @@
 #include "type_reader.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 #include "onnx_fields.hpp"
 
 namespace tenon::onnx {
@@ -27,8 +30,12 @@ tn_dim TypeReader::read_dim(Reader m, const std::string& value, size_t axis) con
       m.skip();
   }
   if (has_value && number >= 0) return number;
-  // A number below zero is what some exporters write for "not known".
-  if (!name.empty() && !has_value) return symbols_->named(graph_, sdk::str(name));
+  // Some exporters write a number below zero, or a name without a letter ("?", "-1"), for "not known".
+  const bool named = std::any_of(name.begin(), name.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == '_' || byte >= 0x80 || std::isalpha(byte);
+  });
+  if (named && !has_value) return symbols_->named(graph_, sdk::str(name));
   const std::string hint = value + "_dim" + std::to_string(axis);
   return symbols_->fresh(graph_, sdk::str(hint), 0, TN_DIM_MAX);
 }
