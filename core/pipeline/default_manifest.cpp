@@ -7,7 +7,8 @@ std::string_view default_manifest_text() {
   return R"json({
   // What `tenon run model.onnx` uses. Copy it, name your model, change what you like.
   "schema": "tenon.pipeline/1",
-  "plugins": ["onnx", "ops", "fusion", "rules", "memory", {"name": "cpu", "required": false}, "tensors"],
+  "plugins": ["onnx", "ops", "fusion", "rules", "memory", {"name": "cpu", "required": false}, {"name": "media", "required": false},
+              "tensors"],
   "model": {"frontend": "auto"},
   "rules": ["builtin"],
   // 0 rewrites nothing, 1 canonicalises and cleans, 2 fuses too, 3 is everything there is.

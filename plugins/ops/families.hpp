@@ -9,7 +9,7 @@
   X(shape_ops) X(reshape) X(indexing) X(slice) X(join_split) X(selection) X(constant) \
   X(conv) X(pool) X(resize) \
   X(norm) X(matmul) X(recurrent) X(attention) X(fused) \
-  X(linear_attention) X(causal_conv) X(flex_attention) X(sequence_map) X(strings) X(string_normalizer) X(tfidf) X(optimizers) \
+  X(linear_attention) X(causal_conv) X(flex_attention) X(sequence_map) X(image_decoder) X(strings) X(string_normalizer) X(tfidf) X(optimizers) \
   X(ml_features) X(ml_linear) X(ml_svm) X(ml_trees) X(ml_categories) \
   X(quantize) \
   X(control_flow) X(sequence) X(random) \
