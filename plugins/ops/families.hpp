@@ -6,8 +6,9 @@
 // clang-format off
 #define TENON_OPERATOR_FAMILIES(X) \
   X(elementwise_unary) X(activation) X(elementwise_binary) X(elementwise_select) X(reduce) \
-  X(shape_ops) X(reshape) X(indexing) X(slice) X(join_split) X(selection) X(constant) \
-  X(conv) X(pool) X(resize) \
+  X(shape_ops) X(reshape) X(indexing) X(slice) X(join_split) X(selection) X(constant) X(sequence_axis) X(bit_cast) X(det) \
+  X(conv) X(pool) X(resize) X(grid_sample) X(roi) X(unpool) X(center_crop_pad) X(deform_conv) \
+  X(fourier) X(window_function) X(loss) \
   X(norm) X(matmul) X(recurrent) X(attention) X(fused) \
   X(linear_attention) X(causal_conv) X(flex_attention) X(sequence_map) X(image_decoder) X(strings) X(string_normalizer) X(tfidf) X(optimizers) \
   X(ml_features) X(ml_linear) X(ml_svm) X(ml_trees) X(ml_categories) \

@@ -82,12 +82,60 @@ void plan_bernoulli(const PlanView& v, Planned& p) {
   p.set(dynamic_kernel<bernoulli>, std::move(s));
 }
 
+// Multinomial: classes drawn with probabilities that are exp(x) / sum exp(x) of each row.
+struct MultinomialState : RandomState {
+  int64_t samples = 1;
+};
+void multinomial(Run& run, const tn_kernel_args* a) {
+  const auto& s = state<MultinomialState>(a);
+  const auto x = run.input(0);
+  if (x.dims().size() != 2)
+    fail("Multinomial: operand input has shape " + dims_text(x.dims()) + "; expected [batch, classes]");
+  const int64_t batch = x.dims()[0], classes = x.dims()[1];
+  void* y = run.output(0, s.dtype, Dims{batch, s.samples});
+  const uint64_t seed = s.seeded ? s.seed : run.api->random_seed(run.run);
+  const auto load = loader<double>(x.dtype());
+  const auto store = storer<int64_t>(s.dtype);
+  if (s.samples == 0) return;
+  std::vector<double> upto(static_cast<size_t>(classes));
+  for (int64_t row = 0; row < batch; ++row) {
+    load(x.raw().data, row * classes, 1, classes, upto.data());
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (double v : upto) most = v > most || v != v ? v : most;
+    if (!std::isfinite(most))
+      fail(
+          format("Multinomial: row %lld of operand input holds no probabilities; expected finite numbers or "
+                 "-inf, and "
+                 "one of them finite",
+                 static_cast<long long>(row)));
+    for (double& v : upto) v = sum += std::exp(v - most);
+    for (int64_t i = 0; i < s.samples; ++i) {
+      const double at = uniform_at(seed, static_cast<uint64_t>(row * s.samples + i)) * sum;
+      const auto found = std::upper_bound(upto.begin(), upto.end(), at);
+      // Rounded up to the whole sum, the place is that of the last class that has a probability.
+      const int64_t drawn = found != upto.end()
+                                ? found - upto.begin()
+                                : std::lower_bound(upto.begin(), upto.end(), sum) - upto.begin();
+      store(&drawn, 1, y, row * s.samples + i);
+    }
+  }
+}
+void plan_multinomial(const PlanView& v, Planned& p) {
+  auto s = std::make_unique<MultinomialState>();
+  s->seed = seed_of(v, &s->seeded);
+  s->dtype = v.output(0).dtype();
+  s->samples = v.attrs().get_int("sample_size", 1);
+  (void)loader<double>(v.input(0).dtype());
+  p.set(dynamic_kernel<multinomial>, std::move(s));
+}
+
 // Dropout(data, ratio?, training_mode?) -> output, mask?: a copy and a mask of ones, unless training.
 void dropout(Run& run, const tn_kernel_args* a) {
   const auto& s = state<RandomState>(a);
   const auto x = run.input(0);
   const bool training = run.has_input(2) && run.input(2).int_at(0) != 0;
-  const double ratio = run.has_input(1) ? run.input(1).float_at(0) : 0.5;
+  double ratio = 0.5;
+  if (run.has_input(1)) loader<double>(run.input(1).dtype())(run.input(1).raw().data, 0, 1, 1, &ratio);
   void* y = run.output(0, x.dtype(), x.dims());
   bool* mask = a->output_count > 1 && s.like ? static_cast<bool*>(run.output(1, TN_BOOL, x.dims())) : nullptr;
   const int64_t n = x.count();
@@ -123,6 +171,7 @@ void provide_random(Plugin& p) {
   for (const char* op : {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"})
     reference_kernel(p, op).flags(dynamic).plan<plan_random>();
   reference_kernel(p, "Bernoulli").flags(dynamic).plan<plan_bernoulli>();
+  reference_kernel(p, "Multinomial").flags(dynamic).plan<plan_multinomial>();
   reference_kernel(p, "Dropout", "_run").flags(dynamic).plan<plan_dropout>();
 }
 

@@ -1,4 +1,4 @@
-// LpNormalization, MeanVarianceNormalization, Shrink, ReverseSequence.
+// LpNormalization, MeanVarianceNormalization, Shrink.
 #include "families.hpp"
 #include "support/kernel.hpp"
 
@@ -123,47 +123,12 @@ void plan_shrink(const PlanView& v, Planned& p) {
   finish(v, p, shrink_fn, std::move(s), n, n);
 }
 
-// ReverseSequence(x, lengths): the first lengths[b] steps of each batch item backwards.
-struct ReverseState : Base {
-  bool time_first = true;
-  int64_t steps = 0, batch = 0, inner_bytes = 0;
-};
-int reverse_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
-  const auto& s = state<ReverseState>(a);
-  for (int64_t b = 0; b < s.batch; ++b) {
-    const int64_t length = integer_at(a->inputs[1], s.in[1].dtype, b);
-    if (length < 0 || length > s.steps) return index_fail(a, "ReverseSequence: length", length, s.steps + 1);
-    for (int64_t t = 0; t < s.steps; ++t) {
-      const int64_t from = t < length ? length - 1 - t : t;
-      const auto place = [&](int64_t step) {
-        return (s.time_first ? step * s.batch + b : b * s.steps + step) * s.inner_bytes;
-      };
-      std::memcpy(out<char>(a) + place(t), in<char>(a, 0) + place(from), static_cast<size_t>(s.inner_bytes));
-    }
-  }
-  return run_ok;
-}
-void plan_reverse(const PlanView& v, Planned& p) {
-  auto s = make_state<ReverseState>(v);
-  const auto& x = s->in[0].dims;
-  const int64_t time = v.attrs().get_int("time_axis", 0), batch = v.attrs().get_int("batch_axis", 1);
-  if (x.size() < 2 || time + batch != 1 || time < 0 || batch < 0)
-    fail("ReverseSequence needs rank 2 or more, and time_axis and batch_axis 0 and 1 or 1 and 0");
-  s->time_first = time == 0;
-  s->steps = x[static_cast<size_t>(time)];
-  s->batch = x[static_cast<size_t>(batch)];
-  if (s->in.at(1).count != s->batch) fail("ReverseSequence needs one length for each batch item");
-  s->inner_bytes = product(x, 2, x.size()) * element_bytes(s->in[0].dtype);
-  finish(v, p, reverse_fn, std::move(s), 1, 1);
-}
-
 }  // namespace
 
 void provide_norms(Plugin& p) {
   reference_kernel(p, "LpNormalization").plan<plan_lp>();
   reference_kernel(p, "MeanVarianceNormalization").plan<plan_moment>();
   reference_kernel(p, "Shrink").plan<plan_shrink>();
-  reference_kernel(p, "ReverseSequence").plan<plan_reverse>();
 }
 
 }  // namespace tenon::reference

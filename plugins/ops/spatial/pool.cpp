@@ -1,5 +1,8 @@
 // Pooling over windows and over whole images.
+#include <cmath>
+
 #include "spatial/window.hpp"
+#include "support/own_attributes.hpp"
 
 namespace tenon::ops {
 namespace {
@@ -28,16 +31,40 @@ void infer_global_pool(Infer& c) {
   c.set(0, dtype, out);
 }
 
-/// LpPool and GlobalLpPool of opset 1 had p as a float.
+/// LpPool and GlobalLpPool of opset 1 had p as a float. A fraction is said by the sum of powers itself: the
+/// mean over a window whose padding counts, times the window's size.
 void upgrade_lp_pool(Editor& e, const Node& n) {
   const auto* p = n.attrs().find("p");
-  if (p && p->kind == TN_ATTR_FLOAT) {
-    const auto whole = static_cast<int64_t>(p->u.f);
-    if (static_cast<double>(whole) != p->u.f)
-      cannot_upgrade(n, format("attribute 'p' is %g; only whole numbers can be said today", p->u.f));
-    e.set_attr(n.id(), AttrValue::of("p", whole));
+  if (!p || p->kind != TN_ATTR_FLOAT) return upgrade_version_only(e, n);
+  const double power = p->u.f;
+  if (!(power > 0) || power > 1e6)
+    cannot_upgrade(n, format("attribute 'p' is %g; expected a number above 0", power));
+  if (power == std::floor(power)) {
+    e.set_attr(n.id(), AttrValue::of("p", static_cast<int64_t>(power)));
+    return upgrade_version_only(e, e.graph().node(n.id()));
   }
-  upgrade_version_only(e, e.graph().node(n.id()));
+  Rewrite w(e, n);
+  const bool global = n.op_name() == "GlobalLpPool";
+  const Dims kernel = n.attrs().get_ints("kernel_shape").copy();
+  const auto count = count_up_to(kernel, int64_t{1} << 40);
+  if (!global && (kernel.empty() || !count))
+    cannot_upgrade(n, "attribute 'kernel_shape' is missing or too large");
+  OwnAttributes own(n, {"auto_pad", "kernel_shape", "pads", "strides"});
+  const int32_t rank = global ? w.rank_or_wait(w.input(0)) : 0;
+  if (global && rank < 0) cannot_upgrade(n, "its operand's rank is not known");
+  const tn_value powers = w.make("Pow", {w.make("Abs", {w.input(0)}), w.number_like(power, w.input(0))});
+  tn_value sum;
+  if (global) {
+    std::vector<int64_t> axes;
+    for (int32_t i = 2; i < rank; ++i) axes.push_back(i);
+    sum = axes.empty() ? powers : w.make("ReduceSum", {powers, w.ints(axes)});
+  } else {
+    own.values.push_back(AttrValue::of("count_include_pad", int64_t{1}));
+    sum = w.make("Mul", {w.make("AveragePool", {powers}, own.values),
+                         w.number_like(static_cast<double>(*count), w.input(0))});
+  }
+  w.become(0, w.make("Pow", {sum, w.number_like(1 / power, w.input(0))}));
+  w.erase();
 }
 
 template <const char* const* reduce>

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "support/define.hpp"
+#include "support/own_attributes.hpp"
 
 namespace tenon::ops {
 namespace {
@@ -164,6 +165,48 @@ void upgrade_upsample(Editor& e, const Node& n) {
   asymmetric_resize(w, scales.empty() ? w.input(1) : e.vector(scales), mode);
 }
 
+/// tf_half_pixel_for_nn samples at (x + 1/2) / scale = (2x + 1) / (2 scale): the odd places of a result twice
+/// as large with asymmetric coordinates. An axis that keeps its size keeps its elements.
+void odd_positions(Editor& e, const Node& n) {
+  Rewrite w(e, n);
+  const int32_t rank = w.rank_or_wait(w.input(0));
+  const bool by_sizes = w.input(3) != TN_NONE;
+  const auto wanted = e.graph().constant(w.input(by_sizes ? 3 : 2));
+  if (!wanted || rank < 0 || wanted->count() != rank)
+    cannot_upgrade(
+        n,
+        "coordinate_transformation_mode 'tf_half_pixel_for_nn' in this combination has a meaning today only "
+        "where scales or sizes are constant, one for each axis");
+  const tn_type type = e.graph().value(w.input(0)).type;
+  std::vector<int64_t> axes, sizes, starts, ends, steps;
+  std::vector<float> scales;
+  for (int32_t i = 0; i < rank; ++i) {
+    const double number = by_sizes ? static_cast<double>(wanted->int_at(i)) : wanted->float_at(i);
+    if (number == (by_sizes ? static_cast<double>(type.dims[i]) : 1.0)) continue;
+    if (!(number > 0 && number < 1e15))
+      cannot_upgrade(n, format("a scale or size is %g; expected a number above 0", number));
+    axes.push_back(i);
+    sizes.push_back(2 * static_cast<int64_t>(number));
+    scales.push_back(2 * static_cast<float>(number));
+    starts.push_back(1);
+    ends.push_back(INT64_MAX);
+    steps.push_back(2);
+  }
+  tn_value y = w.input(0);
+  if (!axes.empty()) {
+    OwnAttributes own(n, {"mode", "nearest_mode", "cubic_coeff_a", "exclude_outside"});
+    own.values.push_back(AttrValue::of("coordinate_transformation_mode", "asymmetric"));
+    own.values.push_back(AttrValue::of("axes", Span<const int64_t>(axes)));
+    y = w.make("Resize",
+               by_sizes ? std::vector<tn_value>{y, TN_NONE, TN_NONE, w.ints(sizes)}
+                        : std::vector<tn_value>{y, TN_NONE, e.vector(scales)},
+               own.values);
+    y = w.make("Slice", {y, w.ints(starts), w.ints(ends), w.ints(axes), w.ints(steps)});
+  }
+  w.become(0, y);
+  w.erase();
+}
+
 void upgrade_resize(Editor& e, const Node& n) {
   const Attributes a = n.attrs();
   if (n.version() < 11) {
@@ -175,9 +218,7 @@ void upgrade_resize(Editor& e, const Node& n) {
     if (a.get_string("coordinate_transformation_mode", "half_pixel") == "tf_half_pixel_for_nn") {
       if (a.get_string("nearest_mode", "round_prefer_floor") != "floor" ||
           a.get_string("mode", "nearest") != "nearest")
-        cannot_upgrade(n,
-                       "coordinate_transformation_mode 'tf_half_pixel_for_nn' has a meaning today with mode "
-                       "'nearest' and nearest_mode 'floor' only");
+        return odd_positions(e, n);
       e.set_attr(n.id(), AttrValue::of("coordinate_transformation_mode",
                                        "half_pixel"));  // floor(h + 1/2), h of half_pixel
       e.set_attr(n.id(), AttrValue::of("nearest_mode", "round_prefer_ceil"));
