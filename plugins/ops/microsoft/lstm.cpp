@@ -113,11 +113,11 @@ void add_product(const LstmState& s, const tn_kernel_args* a, int64_t direction,
   std::fill(sums, sums + n, 0);
   int32_t total = 0;
   for (int64_t k = 0; k < depth; ++k) {
-    const int32_t v = int32_t{x[k]} - zero;
+    const auto v = static_cast<int16_t>(int32_t{x[k]} - zero);
     if (v == 0) continue;
     total += v;
     const Q* row = w + k * n;
-    for (int64_t j = 0; j < n; ++j) sums[j] += v * int32_t{row[j]};
+    for (int64_t j = 0; j < n; ++j) sums[j] += v * static_cast<int16_t>(row[j]);
   }
   const bool scale_a_column = s.in[scales].count != s.directions,
              zero_a_column = s.in[zeros].count != s.directions;
