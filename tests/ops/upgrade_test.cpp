@@ -17,6 +17,30 @@ TEST_CASE("attributes that became operands") {
   CHECK(types_of("x: float32[8]", "Split(x) version 11", 2) == "float32[4]; float32[4]");
   CHECK(types_of("x: float32[9]", "TopK(x) {k = 3} version 9", 2) == "float32[3]; int64[3]");
   CHECK(types_of("x: float32[2,3]", "Reshape(x) {shape = [3,2]} version 1") == "float32[3,2]");
+  CHECK(types_of("x: float32[9]", "Pad(x) {paddings = [1,2]} version 1") == "float32[12]");
+}
+
+TEST_CASE("operands and results that had other types, attributes that had other forms and defaults") {
+  CHECK(types_of("x: float32[2,4]; s: float32[2] = [1.0,3.0]", "Split(x, s) {axis = 1} version 1", 2) ==
+        "float32[2,1]; float32[2,3]");
+  CHECK(types_of("x: float32[2,3]; n: float32[] = [2.0]; a: float32[] = [1.0]", "Tile(x, n, a) version 1") ==
+        "float32[2,6]");
+  CHECK(types_of("x: float32[4]", "Dropout(x) {ratio = 0.3} version 7", 2) == "float32[4]; float32[4]");
+  CHECK(operators_of("x: float32[4]", "Dropout(x) version 7", 2) == "Dropout CastLike");
+  CHECK(types_of("x: float32[4]", "Dropout(x) {ratio = 0.3} version 10", 2) == "float32[4]; bool[4]");
+  CHECK(types_of("x: float32[4]", "Cast(x) {to = \"INT32\"} version 1") == "int32[4]");
+  CHECK_THAT(types_of("x: float32[4]", "Cast(x) {to = \"INT\"} version 1"),
+             Catch::Contains("names no element type"));
+  CHECK(types_of("x: float32[2,3]", "Concat(x, x) version 1") == "float32[2,6]");
+  CHECK(types_of("x: float32[1,1,4,4]", "LpPool(x) {kernel_shape = [2,2], p = 2.0} version 1") ==
+        "float32[1,1,3,3]");
+  CHECK(operators_of("x: float32[2,3,4]; s: float32[3]", "PRelu(x, s) version 6") == "Unsqueeze PRelu");
+  CHECK(operators_of("x: float32[2,3,4]; s: float32[1]", "PRelu(x, s) version 6") == "PRelu");
+  CHECK(operators_of("x: float32[2,3,4]; s: float32[3,4]",
+                     "BatchNormalization(x, s, s, s, s) {spatial = 0} version 7") ==
+        "Add Sqrt Sub Div Mul Add");
+  CHECK(operators_of("a: float32[2,3]; c: float32[2]",
+                     "Gemm(a, a, c) {transB = 1, broadcast = 1} version 6") == "Gemm");
 }
 
 TEST_CASE("operators that became others") {

@@ -62,15 +62,12 @@ class Stack {
       dtype_ = t.dtype();
       dims_ = t.dims().copy();
       each_ = t.count();
-      if (dtype_bytes(dtype_) == 0)
-        throw Failure(TN_ERR_UNSUPPORTED,
-                      format("results of a body of type %s cannot be stacked", dtype_name(dtype_)));
     } else if (t.dtype() != dtype_ || t.dims().copy() != dims_) {
       fail(format("a body's scan output has shape %s in one iteration and %s in another; expected one shape",
                   dims_text(dims_).c_str(), dims_text(t.dims()).c_str()));
     }
     if (count_ == capacity_) grow(run);
-    copy_elements(run, dtype_, t.raw().data, at(count_++), each_);
+    copy_elements(run, dtype_, t.raw().data, 0, data_, count_++ * each_, each_);
   }
   int64_t count() const noexcept { return count_; }
   tn_dtype dtype() const noexcept { return dtype_; }
@@ -79,15 +76,13 @@ class Stack {
   const void* data() const noexcept { return data_; }
 
  private:
-  void* at(int64_t i) const noexcept { return static_cast<char*>(data_) + i * each_ * dtype_bytes(dtype_); }
   void grow(const Run& run) {
     capacity_ = capacity_ ? capacity_ * 2 : 4;
     Dims whole = dims_;
     whole.insert(whole.begin(), capacity_);
     void* data = nullptr;
     Any next = new_tensor(run, dtype_, whole, &data);
-    if (count_ * each_ > 0)
-      std::memcpy(data, data_, static_cast<size_t>(count_ * each_ * dtype_bytes(dtype_)));
+    if (count_ * each_ > 0) std::memcpy(data, data_, packed_bytes(dtype_, count_ * each_));
     old_.push_back(std::move(held_));  // text lives with the tensor it was kept for
     held_ = std::move(next);
     data_ = data;
@@ -120,14 +115,12 @@ void give_stack(const Run& run, const ControlState& s, uint32_t i, const Stack& 
       static_cast<size_t>(axis_of(axis, static_cast<int64_t>(dims.size()) + 1, "Scan's output axis"));
   const int64_t inner = product(dims, at, dims.size()), outer = product(dims, 0, at), n = stack.count();
   dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(at), n);
-  auto* to = static_cast<char*>(run.output(i, dtype, dims));
-  const auto* from = static_cast<const char*>(stack.data());
-  const int64_t bytes = dtype_bytes(dtype);
+  void* to = run.output(i, dtype, dims);
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t k = 0; k < n; ++k) {
       const int64_t source = backward ? n - 1 - k : k;
-      copy_elements(run, dtype, from + (source * stack.each() + o * inner) * bytes,
-                    to + (o * n + k) * inner * bytes, inner);
+      copy_elements(run, dtype, stack.data(), source * stack.each() + o * inner, to, (o * n + k) * inner,
+                    inner);
     }
 }
 
@@ -195,13 +188,10 @@ void run_scan(Run& run, const tn_kernel_args* a) {
       dims.erase(dims.begin() + axes[k]);
       void* data = nullptr;
       slices.push_back(new_tensor(run, t.dtype(), dims, &data));
-      const int64_t bytes = element_bytes(t.dtype()), inner = product(whole, at + 1, whole.size()),
-                    outer = product(whole, 0, at);
+      const int64_t inner = product(whole, at + 1, whole.size()), outer = product(whole, 0, at);
       const int64_t index = s.in_backward[k] ? length - 1 - trip : trip;
       for (int64_t o = 0; o < outer; ++o)
-        copy_elements(run, t.dtype(),
-                      static_cast<const char*>(t.raw().data) + (o * length + index) * inner * bytes,
-                      static_cast<char*>(data) + o * inner * bytes, inner);
+        copy_elements(run, t.dtype(), t.raw().data, (o * length + index) * inner, data, o * inner, inner);
       inputs.push_back(slices.back().get());
     }
     auto results = run_region(run, 0, inputs, s.outputs);

@@ -98,8 +98,7 @@ void split_to_sequence(Run& run, const tn_kernel_args* a) {
       fail(format("SplitToSequence's sizes add up to %lld; the axis has %lld", static_cast<long long>(sum),
                   static_cast<long long>(size)));
   }
-  const int64_t bytes = element_bytes(x.dtype()), inner = product(dims, axis + 1, dims.size()),
-                outer = product(dims, 0, axis);
+  const int64_t inner = product(dims, axis + 1, dims.size()), outer = product(dims, 0, axis);
   std::vector<Any> parts;
   std::vector<tn_any*> raw;
   int64_t at = 0;
@@ -111,8 +110,7 @@ void split_to_sequence(Run& run, const tn_kernel_args* a) {
     parts.push_back(new_tensor(run, x.dtype(), d, &to));
     raw.push_back(parts.back().get());
     for (int64_t o = 0; o < outer; ++o)
-      copy_elements(run, x.dtype(), x.data<char>() + (o * size + at) * inner * bytes,
-                    static_cast<char*>(to) + o * n * inner * bytes, n * inner);
+      copy_elements(run, x.dtype(), x.raw().data, (o * size + at) * inner, to, o * n * inner, n * inner);
     at += n;
   }
   give_sequence(run, 0, raw, x.dtype());
@@ -142,19 +140,17 @@ void concat_from_sequence(Run& run, const tn_kernel_args* a) {
                     dims_text(d).c_str()));
     total += s.flag ? 1 : d[axis];
   }
-  const int64_t outer = product(dims, 0, axis), inner = product(dims, s.flag ? axis : axis + 1, dims.size()),
-                bytes = element_bytes(dtype);
+  const int64_t outer = product(dims, 0, axis), inner = product(dims, s.flag ? axis : axis + 1, dims.size());
   if (s.flag)
     dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), total);
   else
     dims[axis] = total;
-  auto* to = static_cast<char*>(run.output(0, dtype, dims));
+  void* to = run.output(0, dtype, dims);
   int64_t at = 0;
   for (const auto& t : parts) {
     const int64_t n = s.flag ? 1 : t.dims()[axis];
     for (int64_t o = 0; o < outer; ++o)
-      copy_elements(run, dtype, t.data<char>() + o * n * inner * bytes, to + (o * total + at) * inner * bytes,
-                    n * inner);
+      copy_elements(run, dtype, t.raw().data, o * n * inner, to, (o * total + at) * inner, n * inner);
     at += n;
   }
 }

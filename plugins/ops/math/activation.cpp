@@ -28,6 +28,19 @@ void infer_swiglu(Infer& c) {
   require(same, "operands A and B have shapes " + c.text(a) + " and " + c.text(b) + "; expected equal ones");
 }
 
+/// Opset 1 had shorter defaults.
+void upgrade_selu(Editor& e, const Node& n) {
+  if (n.version() < 6) {
+    const Attributes a = n.attrs();
+    const bool has_alpha = a.has("alpha"), has_gamma = a.has("gamma");
+    const tn_node id = n.id();
+    if (!has_alpha) e.set_attr(id, AttrValue::of("alpha", 1.6732));
+    if (!has_gamma) e.set_attr(id, AttrValue::of("gamma", 1.0507));
+    return upgrade_version_only(e, e.graph().node(id));
+  }
+  upgrade_version_only(e, n);
+}
+
 /// Before 13 these worked on the operand seen as a matrix, cut at `axis` (default 1).
 void upgrade_softmax(Editor& e, const Node& n) {
   if (n.version() >= 13) return upgrade_version_only(e, n);
@@ -182,7 +195,7 @@ void add_activation(Plugin& p) {
       .decompose<decompose_leaky_relu>()
       .alias("leaky_relu");
   define(p, "Elu").flags(flags).infer<infer_same>().decompose<decompose_elu>();
-  define(p, "Selu").flags(flags).infer<infer_same>().decompose<decompose_selu>();
+  define(p, "Selu").flags(flags).infer<infer_same>().upgrade<upgrade_selu>().decompose<decompose_selu>();
   define(p, "Celu").flags(flags).infer<infer_same>().decompose<decompose_celu>();
   define(p, "HardSigmoid")
       .flags(flags)

@@ -96,15 +96,19 @@ void infer_dropout(Infer& c) {
   same_type(c, 0, 0);
   same_shape(c, 1, 0, TN_BOOL);
 }
+/// Before 12 the ratio was an attribute and nodes ran as in inference, whatever the ratio: it need not be
+/// kept. Before 10 the mask had the data's type.
 void upgrade_dropout(Editor& e, const Node& n) {
-  // Before 12 the ratio was an attribute and nodes ran as in inference, whatever the ratio: it need not be
-  // kept.
-  if (n.version() < 12) {
-    drop_attr(e, n, "ratio");
-    const Node after = e.graph().node(n.id());
-    drop_attr(e, after, "is_test");
+  if (n.version() >= 12) return upgrade_version_only(e, n);
+  Rewrite w(e, n);
+  if (n.version() < 10 && w.used(1)) {
+    const std::vector<tn_value> now = w.make_many("Dropout", {w.input(0)}, {}, 2);
+    w.become(0, now[0]);
+    w.become(1, w.make("CastLike", {now[1], w.input(0)}));
+    return w.erase();
   }
-  upgrade_version_only(e, e.graph().node(n.id()));
+  for (const char* name : {"ratio", "is_test", "consumed_inputs"}) drop_attr(e, e.graph().node(w.id()), name);
+  w.finish();
 }
 void decompose_dropout(Editor& e, const Node& n) {
   Rewrite w(e, n);

@@ -16,17 +16,24 @@ void plan_state(const PlanView& v, SelectState& s) {
   s.center = v.attrs().get_int("center_point_box", 0) != 0;
 }
 
+/// A complex number is two real ones.
+tn_dtype part_type(tn_dtype dtype) noexcept {
+  return dtype == TN_COMPLEX64 ? TN_FLOAT32 : dtype == TN_COMPLEX128 ? TN_FLOAT64 : dtype;
+}
+int64_t parts_of(tn_dtype dtype) noexcept { return part_type(dtype) == dtype ? 1 : 2; }
+
 std::vector<bool> truth(const TensorView& x) {
   std::vector<bool> r(static_cast<size_t>(x.count()));
   if (x.dtype() == TN_STRING) {
     for (size_t i = 0; i < r.size(); ++i) r[i] = x.data<tn_str>()[i].size != 0;
     return r;
   }
-  const auto load = loader<double>(x.dtype());
+  const int64_t parts = parts_of(x.dtype());
+  const auto load = loader<double>(part_type(x.dtype()));
   for (size_t i = 0; i < r.size(); ++i) {
-    double value;
-    load(x.raw().data, static_cast<int64_t>(i), 1, 1, &value);
-    r[i] = value != 0;
+    double value[2] = {};
+    load(x.raw().data, static_cast<int64_t>(i) * parts, 1, parts, value);
+    r[i] = value[0] != 0 || value[1] != 0;
   }
   return r;
 }
@@ -69,8 +76,8 @@ void compress(Run& run, const tn_kernel_args* a) {
 /// Items to compare: slices along an axis, or single elements.
 struct Items {
   TensorView x;
-  int64_t count = 0, each = 1, outer = 1, inner = 1;
-  std::vector<double> numbers;
+  int64_t count = 0, each = 1, outer = 1, inner = 1, parts = 1;
+  std::vector<double> numbers;  // parts of them an element
   std::vector<int64_t> integers;
   int64_t place(int64_t item, int64_t k) const noexcept {
     return (k / inner * count + item) * inner + k % inner;
@@ -82,9 +89,13 @@ struct Items {
       if (x.dtype() == TN_UINT64) return static_cast<uint64_t>(a) < static_cast<uint64_t>(b) ? -1 : a != b;
       return a < b ? -1 : a > b;
     }
-    const double a = numbers[static_cast<size_t>(p)], b = numbers[static_cast<size_t>(q)];
-    if (a != a || b != b) return (a != a) - (b != b);  // NaN last, and one
-    return a < b ? -1 : a > b;
+    for (int64_t part = 0; part < parts; ++part) {
+      const double a = numbers[static_cast<size_t>(p * parts + part)],
+                   b = numbers[static_cast<size_t>(q * parts + part)];
+      const int c = a != a || b != b ? (a != a) - (b != b) : a < b ? -1 : a > b;  // NaN last, and one
+      if (c) return c;
+    }
+    return 0;
   }
   int compare(int64_t i, int64_t j) const noexcept {
     for (int64_t k = 0; k < each; ++k)
@@ -104,9 +115,10 @@ void unique(Run& run, const tn_kernel_args* a) {
   items.inner = std::max<int64_t>(product(dims, axis + 1, dims.size()), 1);
   items.each = items.outer * product(dims, axis + 1, dims.size());
   const auto total = static_cast<size_t>(x.count());
-  if (is_float(x.dtype())) {
-    items.numbers.resize(total);
-    loader<double>(x.dtype())(x.raw().data, 0, 1, x.count(), items.numbers.data());
+  if (is_float(part_type(x.dtype()))) {
+    items.parts = parts_of(x.dtype());
+    items.numbers.resize(total * static_cast<size_t>(items.parts));
+    loader<double>(part_type(x.dtype()))(x.raw().data, 0, 1, x.count() * items.parts, items.numbers.data());
   } else if (x.dtype() != TN_STRING) {
     items.integers.resize(total);
     loader<int64_t>(x.dtype())(x.raw().data, 0, 1, x.count(), items.integers.data());

@@ -1,6 +1,6 @@
 // Max, Min, Sum, Mean of any number of operands, and Where.
 #include "families.hpp"
-#include "support/kernel.hpp"
+#include "support/moving.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -121,7 +121,7 @@ void plan_where(const PlanView& v, Planned& p) {
 void provide_variadic(Plugin& p) {
   for (const char* op : {"Max", "Min", "Sum", "Mean"})
     reference_kernel(p, op).in_place(0, 0).plan<plan_fold>();
-  reference_kernel(p, "Where").plan<plan_where>();
+  reference_kernel(p, "Where").plan<plan_moving<plan_where>>();
 }
 
 }  // namespace tenon::reference

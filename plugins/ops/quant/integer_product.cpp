@@ -1,13 +1,6 @@
 #include "quant/integer_product.hpp"
 
-// Wider copies for wider registers; every sum is exact, so all give the same numbers. Sanitizers' runtimes
-// are not up when the resolver runs.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define TENON_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#else
-#define TENON_CLONES
-#endif
+#include "support/clones.hpp"
 
 namespace tenon::reference {
 namespace {

@@ -2,6 +2,7 @@
 // block of it.
 #include "families.hpp"
 #include "quant/integer_product.hpp"
+#include "support/clones.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -71,6 +72,49 @@ int quantize_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
   return run_ok;
 }
 
+/// One float32 scale for all, to 8 bits: what quantised networks do most.
+template <class T>
+TENON_CLONES void quantize_all(const float* x, int64_t n, float scale, float zero, T* y) noexcept {
+  constexpr float low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+  for (int64_t i = 0; i < n; ++i) {
+    const float v = std::nearbyint(x[i] / scale) + zero;
+    y[i] = static_cast<T>(static_cast<int32_t>(v > low    ? v < high ? v : high
+                                               : v <= low ? low
+                                                          : 0.0f));  // NaN is 0
+  }
+}
+template <class T>
+TENON_CLONES void dequantize_all(const T* x, int64_t n, float scale, int32_t zero, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i] - zero) * scale;
+}
+template <class T>
+int quantize_all_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
+  const auto& s = state<Base>(a);
+  const auto r = tile_range(s.out[0].count, s.tiles, tile, grain);
+  const float zero = s.has_in(2) ? static_cast<float>(*in<T>(a, 2)) : 0.0f;
+  quantize_all(in<float>(a, 0) + r.begin, r.end - r.begin, *in<float>(a, 1), zero, out<T>(a) + r.begin);
+  return run_ok;
+}
+template <class T>
+int dequantize_all_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
+  const auto& s = state<Base>(a);
+  const auto r = tile_range(s.out[0].count, s.tiles, tile, grain);
+  dequantize_all(in<T>(a, 0) + r.begin, r.end - r.begin, *in<float>(a, 1), s.has_in(2) ? *in<T>(a, 2) : 0,
+                 out<float>(a) + r.begin);
+  return run_ok;
+}
+/// The function for one float32 scale between float32 and 8 bits, or null.
+tn_kernel_fn plain_function(const QuantizeState& s, bool quantize) noexcept {
+  if (!s.per_tensor || s.in[1].dtype != TN_FLOAT32 || s.in[quantize ? 0 : 1].dtype != TN_FLOAT32)
+    return nullptr;
+  if (quantize && s.precision != TN_FLOAT32) return nullptr;
+  if (!quantize && s.out[0].dtype != TN_FLOAT32) return nullptr;
+  const tn_dtype narrow = quantize ? s.out[0].dtype : s.in[0].dtype;
+  if (narrow == TN_INT8) return quantize ? quantize_all_fn<int8_t> : dequantize_all_fn<int8_t>;
+  if (narrow == TN_UINT8) return quantize ? quantize_all_fn<uint8_t> : dequantize_all_fn<uint8_t>;
+  return nullptr;
+}
+
 void plan_quantize(const PlanView& v, Planned& p) {
   auto s = make_state<QuantizeState>(v);
   const bool quantize = v.op_name() == "QuantizeLinear";
@@ -126,25 +170,41 @@ void plan_quantize(const PlanView& v, Planned& p) {
     s->highest = std::ldexp(1.0, is_signed_integer(to) ? bits - 1 : bits) - 1;
   }
   const int64_t n = s->out[0].count;
+  if (const tn_kernel_fn plain = plain_function(*s, quantize)) {
+    auto base = std::make_unique<Base>(std::move(static_cast<Base&>(*s)));
+    return finish(v, p, plain, std::move(base), (n + grain - 1) / grain, n / 4);
+  }
   finish(v, p, quantize ? quantize_fn<true> : quantize_fn<false>, std::move(s), (n + grain - 1) / grain,
          n * 4);
 }
 
 // DynamicQuantizeLinear: scale and zero point from the range of x, which always holds 0. float32 throughout,
 // as defined.
+TENON_CLONES void range_of(const float* x, int64_t n, float* lowest, float* highest) noexcept {
+  constexpr int64_t lanes = 32;  // minima and maxima do not depend on their order; NaN is passed over
+  float low[lanes] = {}, high[lanes] = {};
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    for (int64_t k = 0; k < lanes; ++k) {
+      low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
+      high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
+    }
+  for (; i < n; ++i) {
+    low[0] = x[i] < low[0] ? x[i] : low[0];
+    high[0] = x[i] > high[0] ? x[i] : high[0];
+  }
+  *lowest = *std::min_element(low, low + lanes);
+  *highest = *std::max_element(high, high + lanes);
+}
 int dynamic_fn(const tn_kernel_args* a, uint32_t, uint32_t) {
   const auto& s = state<Base>(a);
   const float* x = in<float>(a, 0);
   float low = 0, high = 0;
-  for (int64_t i = 0; i < s.in[0].count; ++i) {
-    low = std::min(low, x[i]);
-    high = std::max(high, x[i]);
-  }
+  range_of(x, s.in[0].count, &low, &high);
   const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
-  const auto byte = [](float v) { return v != v ? 0.0f : std::min(std::max(v, 0.0f), 255.0f); };
-  const float zero = std::nearbyint(byte(-low / scale));
-  for (int64_t i = 0; s.has_out(0) && i < s.in[0].count; ++i)
-    out<uint8_t>(a)[i] = static_cast<uint8_t>(byte(std::nearbyint(x[i] / scale) + zero));
+  const float lowest = -low / scale;
+  const float zero = std::nearbyint(lowest != lowest ? 0.0f : std::min(std::max(lowest, 0.0f), 255.0f));
+  if (s.has_out(0)) quantize_all(x, s.in[0].count, scale, zero, out<uint8_t>(a));
   if (s.has_out(1)) *out<float>(a, 1) = scale;
   if (s.has_out(2)) *out<uint8_t>(a, 2) = static_cast<uint8_t>(zero);
   return run_ok;

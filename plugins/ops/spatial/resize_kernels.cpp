@@ -29,6 +29,8 @@ struct ResizeState : Base {
           table[max_rank] = {};  // room for taps an output coordinate; place of the table
   Load<double> load = nullptr;
   Store<double> store = nullptr;
+  int64_t moved_bytes = 0;  // of elements that are no numbers: text, complex ones; nearest only moves them
+  alignas(16) unsigned char outside_element[16] = {};
 };
 
 struct Tap {
@@ -174,7 +176,14 @@ int resize_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
         summed[count++] = i;
     }
     double y = 0;
-    if (outside) {
+    if (s.moved_bytes) {
+      char* to = out<char>(a) + at * s.moved_bytes;
+      const auto bytes = static_cast<size_t>(s.moved_bytes);
+      if (outside)
+        std::memcpy(to, s.outside_element, bytes);
+      else
+        std::memcpy(to, in<char>(a, 0) + base * s.moved_bytes, bytes);
+    } else if (outside) {
       y = s.extrapolation;
     } else if (count == 0) {
       s.load(a->inputs[0], base, 1, 1, &y);
@@ -201,7 +210,7 @@ int resize_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
         }
       }
     }
-    s.store(&y, 1, a->outputs[0], at);
+    if (!s.moved_bytes) s.store(&y, 1, a->outputs[0], at);
     for (int i = rank; i-- > 0;) {
       if (++index[i] < s.out[0].dim(i)) break;
       index[i] = 0;
@@ -274,8 +283,19 @@ void plan_resize(const PlanView& v, Planned& p) {
     s->table[axis] = room;
     room += checked_mul(taps, out_size);
   }
-  s->load = loader<double>(s->in[0].dtype);
-  s->store = storer<double>(s->out[0].dtype);
+  const tn_dtype dtype = s->in[0].dtype;
+  if (dtype == TN_STRING || dtype == TN_COMPLEX64 || dtype == TN_COMPLEX128) {
+    if (s->mode != Mode::nearest)
+      fail(format("Resize's mode '%s' computes with numbers, not with elements of type %s; expected nearest",
+                  std::string(v.attrs().get_string("mode", "nearest")).c_str(), dtype_name(dtype)));
+    s->moved_bytes = element_bytes(dtype);
+    if (dtype != TN_STRING)  // the real part
+      storer<double>(dtype == TN_COMPLEX64 ? TN_FLOAT32 : TN_FLOAT64)(&s->extrapolation, 1,
+                                                                      s->outside_element, 0);
+  } else {
+    s->load = loader<double>(dtype);
+    s->store = storer<double>(dtype);
+  }
   const int64_t n = s->out[0].count;
   const auto bytes = static_cast<uint64_t>(checked_mul(room, sizeof(Tap)));
   finish(v, p, resize_fn, std::move(s), n, n * 16, bytes);

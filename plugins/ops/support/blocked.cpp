@@ -1,13 +1,6 @@
 #include "support/blocked.hpp"
 
-// A wider copy for AVX2; contraction is off for the whole plugin, so both give the same bits. Sanitizers'
-// runtimes are not up when the resolver runs.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define TENON_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define TENON_CLONES
-#endif
+#include "support/clones.hpp"
 
 namespace tenon::reference {
 

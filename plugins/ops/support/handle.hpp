@@ -1,6 +1,6 @@
 // An owned handle of a counted value in a run.
 #pragma once
-#include "support/kernel.hpp"
+#include "support/moving.hpp"
 
 namespace tenon::reference {
 
@@ -44,13 +44,20 @@ inline Any new_tensor(const Run& run, tn_dtype dtype, Span<const int64_t> dims, 
         format("allocating a tensor of shape %s", dims_text(dims).c_str()).c_str());
   return {run.api, any};
 }
-/// Copies elements; text is given a home in the run.
-inline void copy_elements(const Run& run, tn_dtype dtype, const void* from, void* to, int64_t count) {
+/// Copies `count` elements from number `from_at` of one tensor to number `to_at` of another; text is given a
+/// home in the run. What is left of the last byte of a packed type keeps its bits.
+inline void copy_elements(const Run& run, tn_dtype dtype, const void* from, int64_t from_at, void* to,
+                          int64_t to_at, int64_t count) {
+  const auto bytes = static_cast<int64_t>(dtype_bytes(dtype));
   if (dtype == TN_STRING)
     for (int64_t i = 0; i < count; ++i)
-      static_cast<tn_str*>(to)[i] = run.api->keep_text(run.run, static_cast<const tn_str*>(from)[i]);
+      static_cast<tn_str*>(to)[to_at + i] =
+          run.api->keep_text(run.run, static_cast<const tn_str*>(from)[from_at + i]);
+  else if (bytes == 0)
+    copy_packed(dtype, from, from_at, to, to_at, count);
   else if (count > 0)
-    std::memcpy(to, from, packed_bytes(dtype, count));
+    std::memcpy(static_cast<char*>(to) + to_at * bytes, static_cast<const char*>(from) + from_at * bytes,
+                static_cast<size_t>(count * bytes));
 }
 /// Runs region r of the node; the results are owned.
 inline std::vector<Any> run_region(const Run& run, uint32_t r, const std::vector<tn_any*>& inputs,

@@ -73,6 +73,20 @@ int unpacked_fn(const tn_kernel_args* a, uint32_t, uint32_t worker) {
 
 }  // namespace
 
+void copy_packed(tn_dtype dtype, const void* from, int64_t from_at, void* to, int64_t to_at,
+                 int64_t count) noexcept {
+  const int bits = static_cast<int>(TN_DTYPE_BITS(dtype)), in_byte = 8 / bits, mask = (1 << bits) - 1;
+  const auto* source = static_cast<const uint8_t*>(from);
+  auto* target = static_cast<uint8_t*>(to);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t s = from_at + i, t = to_at + i;
+    const int value = source[s / in_byte] >> (s % in_byte * bits) & mask;
+    const int shift = static_cast<int>(t % in_byte) * bits;
+    uint8_t& byte = target[t / in_byte];
+    byte = static_cast<uint8_t>((byte & ~(mask << shift)) | (value << shift));
+  }
+}
+
 bool has_packed_operands(const PlanView& v) noexcept {
   for (uint32_t i = 0; i < v.input_count(); ++i)
     if (is_packed(v.raw().inputs[i])) return true;

@@ -8,6 +8,10 @@ namespace tenon::reference {
 void plan_unpacked(const PlanView& v, Planned& p, void (*plan)(const PlanView&, Planned&));
 bool has_packed_operands(const PlanView& v) noexcept;
 
+/// Elements of a type below 8 bits, from number `from_at` to number `to_at` on; the bits around them stay.
+void copy_packed(tn_dtype dtype, const void* from, int64_t from_at, void* to, int64_t to_at,
+                 int64_t count) noexcept;
+
 /// Plan, which moves whole bytes, made good for any element type.
 template <void (*Plan)(const PlanView&, Planned&)>
 void plan_moving(const PlanView& v, Planned& p) {

@@ -1,7 +1,7 @@
 // Reading by index: Gather, GatherElements, GatherND, OneHot. Indices may be negative, and are checked in the
 // run.
 #include "families.hpp"
-#include "support/kernel.hpp"
+#include "support/moving.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -181,10 +181,10 @@ void plan_one_hot(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_gather(Plugin& p) {
-  reference_kernel(p, "Gather").plan<plan_gather>();
-  reference_kernel(p, "GatherElements").plan<plan_gather_elements>();
-  reference_kernel(p, "GatherND").plan<plan_gather_nd>();
-  reference_kernel(p, "OneHot").plan<plan_one_hot>();
+  reference_kernel(p, "Gather").plan<plan_moving<plan_gather>>();
+  reference_kernel(p, "GatherElements").plan<plan_moving<plan_gather_elements>>();
+  reference_kernel(p, "GatherND").plan<plan_moving<plan_gather_nd>>();
+  reference_kernel(p, "OneHot").plan<plan_moving<plan_one_hot>>();
 }
 
 }  // namespace tenon::reference

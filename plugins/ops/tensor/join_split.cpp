@@ -128,11 +128,13 @@ void infer_split(Infer& c) {
 /// since 18.
 void upgrade_split(Editor& e, const Node& n) {
   const auto sizes = n.attrs().get_ints("split").copy();
-  const bool had = n.attrs().has("split");
+  const bool had = n.attrs().has("split"), number = n.version() < 2;  // opset 1's operand had the data's type
   Rewrite w(e, n);
   if (had) e.remove_attr(w.id(), "split");
   if (had && !sizes.empty())
     e.set_input(w.id(), 1, w.ints(sizes));
+  else if (number && w.input(1) != TN_NONE)
+    e.set_input(w.id(), 1, w.make("Cast", {w.input(1)}, {AttrValue::of("to", onnx_of_dtype(TN_INT64))}));
   else if (w.input(1) == TN_NONE && !e.graph().node(w.id()).attrs().has("num_outputs"))
     e.set_attr(w.id(), AttrValue::of("num_outputs", static_cast<int64_t>(w.output_count())));
   w.finish();

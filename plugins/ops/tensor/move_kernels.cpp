@@ -1,7 +1,7 @@
 // Data moved by fixed strides: Transpose, Expand, Tile, Slice, DepthToSpace, SpaceToDepth; Concat, Split;
 // Pad; Trilu.
 #include "families.hpp"
-#include "support/kernel.hpp"
+#include "support/moving.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -271,15 +271,15 @@ void plan_trilu(const PlanView& v, Planned& p) {
 }  // namespace
 
 void provide_move(Plugin& p) {
-  reference_kernel(p, "Transpose").plan<plan_transpose>();
-  reference_kernel(p, "Expand").plan<plan_expand>();
-  reference_kernel(p, "Tile").plan<plan_tile>();
-  reference_kernel(p, "DepthToSpace").plan<plan_depth_to_space>();
-  reference_kernel(p, "SpaceToDepth").plan<plan_depth_to_space>();
-  reference_kernel(p, "Slice").plan<plan_slice>();
-  reference_kernel(p, "Concat").plan<plan_concat>();
-  reference_kernel(p, "Split").plan<plan_split>();
-  reference_kernel(p, "Trilu").plan<plan_trilu>();
+  reference_kernel(p, "Transpose").plan<plan_moving<plan_transpose>>();
+  reference_kernel(p, "Expand").plan<plan_moving<plan_expand>>();
+  reference_kernel(p, "Tile").plan<plan_moving<plan_tile>>();
+  reference_kernel(p, "DepthToSpace").plan<plan_moving<plan_depth_to_space>>();
+  reference_kernel(p, "SpaceToDepth").plan<plan_moving<plan_depth_to_space>>();
+  reference_kernel(p, "Slice").plan<plan_moving<plan_slice>>();
+  reference_kernel(p, "Concat").plan<plan_moving<plan_concat>>();
+  reference_kernel(p, "Split").plan<plan_moving<plan_split>>();
+  reference_kernel(p, "Trilu").plan<plan_moving<plan_trilu>>();
 }
 
 }  // namespace tenon::reference

@@ -1,6 +1,6 @@
 // Pad: constant, reflect, edge, wrap; pads may be negative and are read in the run.
 #include "families.hpp"
-#include "support/kernel.hpp"
+#include "support/moving.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -105,6 +105,6 @@ void plan_pad(const PlanView& v, Planned& p) {
 
 }  // namespace
 
-void provide_pad(Plugin& p) { reference_kernel(p, "Pad").plan<plan_pad>(); }
+void provide_pad(Plugin& p) { reference_kernel(p, "Pad").plan<plan_moving<plan_pad>>(); }
 
 }  // namespace tenon::reference

@@ -1,7 +1,7 @@
 // Operators about shapes, and those that only rename bytes: Reshape and its kin, Shape, Size, Constant,
 // ConstantOfShape, Range, EyeLike.
 #include "families.hpp"
-#include "support/kernel.hpp"
+#include "support/moving.hpp"
 
 namespace tenon::reference {
 namespace {
@@ -116,9 +116,13 @@ void plan_fill(const PlanView& v, Planned& p) {
   auto s = make_state<FillState>(v);
   s->bytes = element_bytes(s->out[0].dtype);
   if (const auto* t = v.attrs().get_tensor("value")) {
-    if (t->dtype != s->out[0].dtype || t->bytes < static_cast<uint64_t>(s->bytes))
+    // A packed value arrives with a result planned in bytes (plan_moving); its element is the byte's lowest
+    // bits.
+    const bool packed = dtype_bytes(t->dtype) == 0;
+    if ((!packed && t->dtype != s->out[0].dtype) || t->bytes < static_cast<uint64_t>(s->bytes))
       fail("ConstantOfShape's value must hold one element of the result's type");
     std::memcpy(s->element, t->data, static_cast<size_t>(s->bytes));
+    if (packed) s->element[0] &= static_cast<uint8_t>((1u << TN_DTYPE_BITS(t->dtype)) - 1);
   }
   const int64_t n = s->out[0].count;
   finish(v, p, fill_fn, std::move(s), n, n);
@@ -187,7 +191,7 @@ void provide_shape_kernels(Plugin& p) {
   reference_kernel(p, "Shape").plan<plan_shape>();
   reference_kernel(p, "Size").plan<plan_size>();
   reference_kernel(p, "Constant").plan<plan_constant>();
-  reference_kernel(p, "ConstantOfShape").plan<plan_fill>();
+  reference_kernel(p, "ConstantOfShape").plan<plan_moving<plan_fill>>();
   reference_kernel(p, "EyeLike").plan<plan_eye>();
   reference_kernel(p, "Range").plan<plan_range>();
   // Inference without a mask only renames; dropout.cpp has the rest.
