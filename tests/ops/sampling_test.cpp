@@ -36,6 +36,7 @@ TEST_CASE("transforms and windows") {
       {"x: float32[B,5,N,1]; a: int64[] = [1]", "DFT(x, _, a) {onesided = 1}", "float32[B,3,N,2]"},
       {"x: float32[B,5,N,1]", "DFT(x) {axis = 2} version 17", "float32[B,5,N,2]"},
       {"x: float32[B,100,1]; s: int64[] = [10]; w: float32[20]", "STFT(x, s, w)", "float32[B,9,11,2]"},
+      {"x: float32[B,100]; s: int64[] = [10]; w: float32[20]", "STFT(x, s, w)", "float32[B,9,11,2]"},
       {"x: float32[B,100,2]; s: int64[] = [10]; n: int64[] = [30]", "STFT(x, s, _, n) {onesided = 0}",
        "float32[B,8,30,2]"},
       {"n: int64[] = [7]", "HannWindow(n)", "float32[7]"},

@@ -169,10 +169,11 @@ struct Frames {
   Store<double> store = nullptr;
 };
 Frames frames_of(Span<const int64_t> x, tn_dtype dtype, int64_t n, bool onesided) {
-  if (x.size() != 3)
-    fail("STFT: operand signal has shape " + dims_text(x) + "; expected [batch, length, 1 or 2]");
+  if (x.size() != 2 && x.size() != 3)
+    fail("STFT: operand signal has shape " + dims_text(x) +
+         "; expected [batch, length] or [batch, length, 1 or 2]");
   Frames t;
-  t.lanes = lanes_of(x, "STFT", "signal");
+  if (x.size() == 3) t.lanes = lanes_of(x, "STFT", "signal");
   if (onesided && t.lanes == 2) fail("STFT: operand signal is complex; onesided expects a real signal");
   t.batch = x[0];
   t.signal = x[1];
@@ -240,7 +241,7 @@ void plan_stft(const PlanView& v, Planned& p) {
     fail("STFT: operands frame_step and frame_length must be scalars");
   if (s->has_in(2) && s->in[2].rank() != 1)
     fail("STFT: operand window has shape " + dims_text(s->in[2].dims) + "; expected a vector");
-  const int64_t signal = s->in[0].rank() == 3 ? s->in[0].dims[1] : 0;
+  const int64_t signal = s->in[0].rank() >= 2 ? s->in[0].dims[1] : 0;
   const int64_t n = s->has_in(2) ? s->in[2].count : constant_integer(v, 3, signal);
   s->frames = frames_of(s->in[0].dims, s->in[0].dtype, n, v.attrs().get_int("onesided", 1) != 0);
   Frames& t = s->frames;
@@ -342,11 +343,13 @@ void upgrade_dft(Editor& e, const Node& n) {
 void infer_stft(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
   if (c.has_input(2)) ranked(c, 2, "window", 1, 1);
-  if (!ranked(c, 0, "signal", 3, 3)) return c.set_unranked(0, dtype);
+  // Exporters leave the last axis of a real signal out.
+  if (!ranked(c, 0, "signal", 2, 3)) return c.set_unranked(0, dtype);
   const auto x = c.dims(0);
-  check_lanes(c, 0, "signal", x[2]);
+  const tn_dim lanes = x.size() == 3 ? x[2] : 1;
+  check_lanes(c, 0, "signal", lanes);
   const bool onesided = c.attrs().get_int("onesided", 1) != 0;
-  require(!(onesided && c.number(x[2]) == 2), "operand signal is complex; onesided expects a real signal");
+  require(!(onesided && c.number(lanes) == 2), "operand signal is complex; onesided expects a real signal");
   const auto step = scalar_operand(c, 1, "frame_step", 1),
              said = c.has_input(3) ? scalar_operand(c, 3, "frame_length", 1) : std::nullopt;
   std::optional<tn_dim> n = said;
