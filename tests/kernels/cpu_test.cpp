@@ -186,6 +186,13 @@ TEST_CASE("fused convolutions whose windows meet padding only keep their residua
   }
 }
 
+TEST_CASE("functions of numbers far out, of infinities and of NaN") {
+  for (const char* op : {"Exp", "Log", "Sqrt", "Sigmoid", "Tanh", "Softplus", "Elu", "Erf", "Relu",
+                         "Reciprocal", "Abs", "HardSigmoid", "Floor", "Round", "Mish"})
+    compare("  input %x: float32[5,9]\n  const %k: float32[5,1] = [200.0, 40.0, inf, nan, 0.0]\n" +
+            std::string("  %z = Mul(%x, %k)\n  %y = ") + op + "(%z)\n  output %y as \"y\"\n");
+}
+
 TEST_CASE("matrix products: constant and run-time operands, batches that broadcast, bias and activation") {
   compare("  input %a: float32[37,64]\n" + constant("b", {64, 80}, 3) +
               "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n",

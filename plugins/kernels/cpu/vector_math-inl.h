@@ -24,6 +24,23 @@ HWY_INLINE V horner(D d, V x, const float (&c)[N]) {
   return r;
 }
 
+/// e^x where Highway's has no answer too: infinity above the largest result, NaN for NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exponential(D d, V x) {
+  const V last = hn::Set(d, 88.72283905206835f);
+  const V r = hn::IfThenElse(hn::Gt(x, last), hn::Inf(d), hn::Exp(d, hn::Min(x, last)));
+  return hn::IfThenElse(hn::IsNaN(x), x, r);
+}
+
+/// log x, also of 0 (-infinity), infinity, and what has none (NaN).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V logarithm(D d, V x) {
+  const V zero = hn::Zero(d), infinity = hn::Inf(d);
+  V r = hn::IfThenElse(hn::Eq(x, infinity), x, hn::Log(d, x));
+  r = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), r);
+  return hn::IfThenElse(hn::Ge(x, zero), r, hn::NaN(d));
+}
+
 /// erf to 1.4e-7 absolute: below 1 an even polynomial times x, above 1 - exp(p(|x|)) with p fitted to
 /// log(erfc) on [1, 4] by Chebyshev interpolation. NaN gives NaN.
 template <class D, class V = hn::Vec<D>>
@@ -45,7 +62,8 @@ HWY_INLINE V erf(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(hn::Max(x, hn::Set(d, -88.0f))))));
+  const V r = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(hn::Max(x, hn::Set(d, -88.0f))))));
+  return hn::IfThenElse(hn::IsNaN(x), x, r);
 }
 
 /// max and min that give NaN for a NaN in x.
@@ -80,12 +98,13 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
   if constexpr (A == Act::Elu)
     return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(va, hn::Expm1(d, hn::Min(x, zero))), x);
   if constexpr (A == Act::Softplus || A == Act::Mish) {  // log(1 + e^x) = max(x, 0) + log1p(e^-|x|)
-    const V s = hn::Add(hn::Max(x, zero), hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x)))));
+    const V above = hn::Add(hn::Max(x, zero), hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x)))));
+    const V s = hn::IfThenElse(hn::IsNaN(x), x, above);
     if constexpr (A == Act::Softplus) return s;
     return hn::Mul(x, hn::Tanh(d, s));
   }
-  if constexpr (A == Act::Exp) return hn::Exp(d, x);
-  if constexpr (A == Act::Log) return hn::Log(d, x);
+  if constexpr (A == Act::Exp) return exponential(d, x);
+  if constexpr (A == Act::Log) return logarithm(d, x);
   if constexpr (A == Act::Sqrt) return hn::Sqrt(x);
   if constexpr (A == Act::Reciprocal) return hn::Div(one, x);
   if constexpr (A == Act::Neg) return hn::Neg(x);
