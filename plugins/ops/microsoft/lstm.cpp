@@ -8,6 +8,7 @@
 #include "families.hpp"
 #include "math/activation_kernels.hpp"
 #include "microsoft/microsoft.hpp"
+#include "support/clones.hpp"
 #include "support/kernel.hpp"
 
 namespace tenon::ops {
@@ -103,6 +104,29 @@ float quantise(const float* x, int64_t count, uint8_t* to, int32_t* zero_point) 
   return scale;
 }
 
+/// sums[n] += (x - zero) w, four rows of w at a time; answers the sum of x - zero.
+template <class Q>
+TENON_CLONES int32_t add_rows(const uint8_t* x, int32_t zero, const Q* w, int64_t depth, int64_t n,
+                              int32_t* sums) noexcept {
+  int32_t total = 0;
+  int64_t k = 0;
+  const auto shifted = [&](int64_t i) { return static_cast<int16_t>(int32_t{x[i]} - zero); };
+  for (; k + 4 <= depth; k += 4) {
+    const int16_t a = shifted(k), b = shifted(k + 1), c = shifted(k + 2), d = shifted(k + 3);
+    const Q* row = w + k * n;
+    total += a + b + c + d;
+    for (int64_t j = 0; j < n; ++j)
+      sums[j] += a * static_cast<int16_t>(row[j]) + b * static_cast<int16_t>(row[n + j]) +
+                 c * static_cast<int16_t>(row[2 * n + j]) + d * static_cast<int16_t>(row[3 * n + j]);
+  }
+  for (; k < depth; ++k) {
+    const int16_t a = shifted(k);
+    total += a;
+    for (int64_t j = 0; j < n; ++j) sums[j] += a * static_cast<int16_t>(w[k * n + j]);
+  }
+  return total;
+}
+
 /// gates[n] += (x - zero) (w - its zero) * scale * its scale, for one row x of `depth` numbers and n columns.
 template <class Q>
 void add_product(const LstmState& s, const tn_kernel_args* a, int64_t direction, const uint8_t* x,
@@ -111,14 +135,7 @@ void add_product(const LstmState& s, const tn_kernel_args* a, int64_t direction,
   const int64_t n = 4 * s.hidden;
   const Q* w = in<Q>(a, weights) + direction * depth * n;
   std::fill(sums, sums + n, 0);
-  int32_t total = 0;
-  for (int64_t k = 0; k < depth; ++k) {
-    const auto v = static_cast<int16_t>(int32_t{x[k]} - zero);
-    if (v == 0) continue;
-    total += v;
-    const Q* row = w + k * n;
-    for (int64_t j = 0; j < n; ++j) sums[j] += v * static_cast<int16_t>(row[j]);
-  }
+  const int32_t total = add_rows(x, zero, w, depth, n, sums);
   const bool scale_a_column = s.in[scales].count != s.directions,
              zero_a_column = s.in[zeros].count != s.directions;
   const float* by = in<float>(a, scales) + (scale_a_column ? direction * n : direction);
