@@ -35,10 +35,10 @@ double reflect(double x, double low, double high) noexcept {
   const double range = high - low;
   if (!(range > 0) || !std::isfinite(x)) return low;
   if (x >= low && x <= high) return x;
-  const double distance = x < low ? low - x : x - high, times = std::floor(distance / range),
-               rest = distance - times * range;
-  const bool from_low = (x < low) == (std::fmod(times, 2) == 0);
-  return from_low ? low + rest : high - rest;
+  const double distance = x < low ? low - x : x - high;
+  double rest = std::fmod(distance, 2 * range);  // exact, however far away
+  if (rest > range) rest = 2 * range - rest;
+  return x < low ? low + rest : high - rest;
 }
 
 /// Taps of one axis for a coordinate of the grid.

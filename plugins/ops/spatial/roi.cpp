@@ -26,7 +26,7 @@ struct Points {
 Points points_of(double roi_start, double bin, int64_t index, int64_t ratio, int64_t size) noexcept {
   Points p;
   p.count = ratio > 0 ? static_cast<double>(ratio) : std::ceil(bin);
-  if (!(p.count > 0)) return p;
+  if (!(p.count > 0) || p.count > 0x1p53) return p;  // of so many, those inside weigh nothing
   p.start = roi_start + static_cast<double>(index) * bin;
   p.step = bin / p.count;
   double low = 0, high = p.count;

@@ -152,6 +152,22 @@ TEST_CASE("coordinates that are no numbers lie outside") {
                 like(TN_FLOAT32, {1, 1, 2, 2})) == std::vector<double>{0, 2, 0, 0});
 }
 
+TEST_CASE("a reflection ends inside, however far the coordinate") {
+  std::vector<double> places;
+  for (double far : {3e38, -3e38, 1e20, -1e20, 12345678.0, -7.25}) {
+    places.push_back(far);
+    places.push_back(-far);
+  }
+  const auto n = static_cast<int64_t>(places.size() / 2);
+  for (const char* mode : {"linear", "nearest", "cubic"})
+    for (int corners : {0, 1})
+      for (double y :
+           compute("GridSample", {f32({1, 1, 3, 3}, std::vector<double>(9, 2.0)), f32({1, 1, n, 2}, places)},
+                   like(TN_FLOAT32, {1, 1, 1, n}),
+                   {attr("mode", mode), attr("padding_mode", "reflection"), attr("align_corners", corners)}))
+        CHECK(y == Approx(2));
+}
+
 TEST_CASE("elements that are no numbers are moved") {
   Call c;
   c.op = "GridSample";
