@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "core/base/text.hpp"
+
 namespace tenon::conformance {
 
 namespace {
@@ -24,21 +26,44 @@ void Report::add(const std::string& test, const std::string& mode, const std::st
     ++suite.passed;
     if (expected == Expectation::shape_only) ++counts.shape_only;
     if (expected != Expectation::fails) return;
-    ++surprises_;
-    std::printf("PASSES [%s] %s\n    %s says that it fails (%s): remove the entry\n", mode.c_str(),
-                test.c_str(), list_.place(*entry).c_str(), entry->reason.c_str());
+    surprises_[{test, list_.place(*entry) + " says that it fails (" + entry->reason + "): remove the entry",
+                false}]
+        .push_back(mode);
     return;
   }
   if (expected == Expectation::fails && !lost) {
     ++counts.expected_failures;
     return;
   }
-  ++surprises_;
-  std::printf("FAILS [%s] %s\n    %s\n", mode.c_str(), test.c_str(), one_line(fault).c_str());
-  failures_.push_back("fails  " + test + "@" + mode + "  " + one_line(fault).substr(0, 100));
+  surprises_[{test, one_line(fault), true}].push_back(mode);
+}
+
+uint64_t Report::surprises() const {
+  uint64_t count = 0;
+  for (const auto& [surprise, modes] : surprises_) count += modes.size();
+  return count;
+}
+
+std::vector<std::string> Report::failures() const {
+  std::vector<std::string> lines;
+  for (const auto& [surprise, modes] : surprises_) {
+    if (!surprise.failed) continue;
+    const std::string reason = "  " + surprise.message.substr(0, 100);
+    if (modes.size() == modes_.size()) {
+      lines.push_back("fails  " + surprise.test + reason);
+      continue;
+    }
+    for (const std::string& mode : modes) lines.push_back("fails  " + surprise.test + "@" + mode + reason);
+  }
+  return lines;
 }
 
 void Report::print(const std::vector<std::string>& modes) const {
+  for (const auto& [surprise, where] : surprises_) {
+    const std::string text = where.size() == modes_.size() ? "every mode" : join(where, ", ");
+    std::printf("%s %s [%s]\n    %s\n", surprise.failed ? "FAILS" : "PASSES", surprise.test.c_str(),
+                text.c_str(), surprise.message.c_str());
+  }
   for (const std::string& mode : modes) {
     const auto found = modes_.find(mode);
     if (found == modes_.end()) continue;

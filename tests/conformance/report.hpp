@@ -1,5 +1,6 @@
 // What came out: counts of each mode and suite, and every surprise.
 #pragma once
+#include <compare>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,16 +13,15 @@ class Report {
  public:
   explicit Report(const ExpectationList& list) : list_(list) {}
 
-  // Prints a line when the result is not the expected one. An empty `fault`: it passed. `lost`: it crashed or
-  // hung, which no entry of the list excuses.
+  // An empty `fault`: it passed. `lost`: it crashed or hung, which no entry of the list excuses.
   void add(const std::string& test, const std::string& mode, const std::string& fault, bool lost);
   void add_not_run(const std::string& mode) { ++modes_[mode].not_run; }
 
-  // A line a mode, in the order given.
+  // What is not as the list says, then a line a mode, in the order given.
   void print(const std::vector<std::string>& modes) const;
-  uint64_t surprises() const { return surprises_; }
+  uint64_t surprises() const;
   // Unexpected failures as lines for the list.
-  const std::vector<std::string>& failures() const { return failures_; }
+  std::vector<std::string> failures() const;
 
  private:
   struct Counts {
@@ -33,8 +33,13 @@ class Report {
   };
   const ExpectationList& list_;
   std::map<std::string, ModeCounts> modes_;
-  uint64_t surprises_ = 0;
-  std::vector<std::string> failures_;
+  // A test that fails in the same way in every mode is one message.
+  struct Surprise {
+    std::string test, message;
+    bool failed;
+    auto operator<=>(const Surprise&) const = default;
+  };
+  std::map<Surprise, std::vector<std::string>> surprises_;  // the modes
 };
 
 }  // namespace tenon::conformance
