@@ -89,7 +89,7 @@ def distance(reference, other):
 
 def excess(expected, outputs, others):
     """The largest quotient of an output's distance and the largest of the OTHERS' distances. Where the shape itself hangs
-    on rounding, so that OTHERS have several, the nearest of them stands for the expected one."""
+    on rounding, the nearest of OTHERS stands for the expected one, and half as much again is allowed: few have one shape."""
     import numpy as np
 
     def load(path):
@@ -100,10 +100,10 @@ def excess(expected, outputs, others):
     for k in want:
         if k not in got:
             return math.inf
-        ours = distance(want[k], got[k])
+        ours, own = distance(want[k], got[k]), [want]
         if want[k].shape != got[k].shape:
-            ours = min(distance(o[k], got[k]) for o in rest)
-        theirs = max((d for d in (distance(want[k], o[k]) for o in rest) if math.isfinite(d)), default=0.0)
+            ours, own = min(distance(o[k], got[k]) for o in rest) / 1.5, [want, *rest]
+        theirs = max((d for d in (distance(a[k], b[k]) for a in own for b in rest) if math.isfinite(d)), default=0.0)
         if ours:
             worst = max(worst, ours / (theirs or 1e-300))
     return worst
