@@ -300,9 +300,11 @@ void append(const NamedOutput& output, std::vector<tn_named_tensor>& items) {
 void write_file(const fs::path& path, const std::vector<tn_named_tensor>& items, const Registries& registries,
                 Host& host) {
   const TensorFileEntry& format = format_of(path, registries);
-  if (!format.record->holds_many && items.size() > 1)
+  size_t values = 0;  // the items of a sequence are one
+  for (const auto& item : items) values += item.index <= 0;
+  if (!format.record->holds_many && values > 1)
     throw Error(exit_bad_input, path.string(),
-                fmt::format("holds one tensor, there are {}: write a .npz or a folder", items.size()));
+                fmt::format("holds one value, there are {}: write a .npz or a folder", values));
   Diagnostics findings;
   const std::string text = path.string();
   const tn_status s = format.record->write(format.instance, host.abi(), to_abi(text), items.data(),

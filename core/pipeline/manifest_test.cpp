@@ -264,3 +264,21 @@ TEST_CASE("the schema for editors knows the keys that the parser knows") {
     CHECK(properties.contains(key.substr(0, key.find('\n'))));
   }
 }
+
+TEST_CASE("runtime.memory_limit is a number of bytes, or text with a unit") {
+  const auto limit = [](const std::string& value) {
+    return good(R"({"schema": "tenon.pipeline/1", "runtime": {"memory_limit": )" + value + "}}")
+        .runtime.memory_limit;
+  };
+  CHECK(limit("4096") == 4096);
+  CHECK(limit("\"500MB\"") == 500'000'000);
+  CHECK(limit("\"2GiB\"") == uint64_t{2} << 30);
+  CHECK(good(R"({"schema": "tenon.pipeline/1"})").runtime.memory_limit == 0);
+  CHECK(good(R"({"schema": "tenon.pipeline/1"})", {"runtime.memory_limit=1.5GB"}).runtime.memory_limit ==
+        1'500'000'000);
+  for (const char* value : {"\"much\"", "-1", "1.5", "true", "\"5 quux\""})
+    CHECK_THAT(
+        errors(std::string(R"({"schema": "tenon.pipeline/1", "runtime": {"memory_limit": )") + value + "}}")
+            .front(),
+        Catch::Contains("is no amount of memory"));
+}

@@ -1,6 +1,7 @@
 // Field numbers of ONNX's messages (onnx.proto), its enumerations, and element types both ways.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "tenon/sdk/dtype.hpp"
 
@@ -206,6 +207,11 @@ inline tn_dtype dtype_of_onnx(int64_t number) noexcept {
   for (const auto& e : element_types)
     if (e.onnx == number) return e.dtype;
   return TN_DTYPE_NONE;
+}
+/// For the message about such a number: "float6e2m3 (number 27)", "number 99".
+inline std::string onnx_type_text(int64_t number) {
+  const std::string text = "number " + std::to_string(number);
+  return number == 27 ? "float6e2m3 (" + text + ")" : number == 28 ? "float6e3m2 (" + text + ")" : text;
 }
 /// 0 for a type that ONNX cannot say.
 inline int32_t onnx_of_dtype(tn_dtype dtype) noexcept {

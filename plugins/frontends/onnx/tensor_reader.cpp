@@ -187,7 +187,9 @@ TensorMessage read_tensor(Reader m, std::string_view fallback_name) {
   if (t.name.empty()) t.name = fallback_name;
   t.dtype = dtype_of_onnx(type);
   if (t.dtype == TN_DTYPE_NONE)
-    wrong(t, format("its element type is number %lld, which is none that this version knows", s(type)),
+    wrong(t,
+          "its element type is " + onnx_type_text(type) +
+              ", which Tenon has no values for; cast it to another type where the model is made",
           TN_ERR_UNSUPPORTED);
   if (segmented)
     wrong(t, "it is stored in segments, which no ONNX version uses; export the model again",

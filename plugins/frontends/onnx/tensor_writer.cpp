@@ -23,11 +23,7 @@ void put_entry(std::string& out, uint32_t field, std::string_view key, std::stri
 
 std::string tensor_head(std::string_view name, const tn_tensor& t, const ExternalPlace* external) {
   std::string out;
-  if (t.rank > 0) {
-    std::string dims;
-    for (int32_t i = 0; i < t.rank; ++i) put_varint(dims, static_cast<uint64_t>(t.dims[i]));
-    put_bytes(out, tensor_field::dims, dims);
-  }
+  for (int32_t i = 0; i < t.rank; ++i) put_int(out, tensor_field::dims, t.dims[i]);
   put_int(out, tensor_field::data_type, element_number(t.dtype));
   if (!name.empty()) put_bytes(out, tensor_field::name, name);
   if (t.dtype == TN_STRING) {

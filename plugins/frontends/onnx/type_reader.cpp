@@ -49,8 +49,8 @@ void TypeReader::read_tensor(Reader m, Type& out, const std::string& value, bool
       if (number != 0 && out.type.dtype == TN_DTYPE_NONE)
         throw sdk::Failure(
             TN_ERR_UNSUPPORTED,
-            sdk::format("the element type of '%s' is number %lld, which is none that this version knows",
-                        value.c_str(), static_cast<long long>(number)));
+            "the element type of '" + value + "' is " + onnx_type_text(number) +
+                ", which Tenon has no values for; cast it to another type where the model is made");
     } else if (m.field() == tensor_type_field::shape && with_shape) {
       Reader shape = m.message();
       out.dims.clear();
