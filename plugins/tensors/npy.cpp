@@ -114,6 +114,9 @@ LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dt
   const bool swap = h.big_endian && part > 1 && !text;
   const bool reorder = h.fortran && h.dims.size() > 1 && h.elements > 1;
   const bool aligned = reinterpret_cast<uintptr_t>(data) % std::min<uintptr_t>(part ? part : 1, 8) == 0;
+  if (text)  // before anything walks the elements: texts of no width take no bytes in the file
+    budget.require(static_cast<uint64_t>(h.elements) * (sizeof(std::string) + sizeof(tn_str)),
+                   "the list of its texts", where);
   bool odd_bool = false;  // a byte that is neither 0 nor 1 is no bool of C++
   if (dtype == TN_BOOL)
     for (int64_t i = 0; i < h.elements; ++i) odd_bool = odd_bool || data[i] > 1;
@@ -134,9 +137,6 @@ LoadedTensor LoadedTensor::decode(const NpyHeader& h, const uint8_t* data, tn_dt
   }
   const auto rank = static_cast<int32_t>(out.dims_.size());
   if (text) {
-    // Texts of no width take no bytes in the file.
-    budget.require(static_cast<uint64_t>(h.elements) * (sizeof(std::string) + sizeof(tn_str)),
-                   "the list of its texts", where);
     out.texts_.reserve(static_cast<size_t>(h.elements));
     for (int64_t i = 0; i < h.elements; ++i)
       out.texts_.push_back(text_element(h, items + static_cast<size_t>(i) * h.item_bytes, where));
