@@ -219,6 +219,26 @@ TEST_CASE("nesting without end") {
               {"'x'", "sequence of sequences"}}});
 }
 
+TEST_CASE("loops within loops take no exponential time") {
+  std::string body;
+  for (int depth = 0; depth < 24; ++depth) {
+    const std::string n = std::to_string(depth), a = "a" + n, r = "r" + n, i = "i" + n, c = "c" + n,
+                      co = "co" + n;
+    const std::string step = depth == 0 ? node("Concat", {a, a}, {r}, {int_attribute("axis", 0)})
+                                        : node("Loop", {"one", "", a}, {r}, {graph_attribute("body", body)});
+    body = graph({{step, node("Identity", {c}, {co})},
+                  {},
+                  {},
+                  {value_info(i, 7, {}), value_info(c, 9, {}), typed(a, 1)},
+                  {value_info(co, 9, {}), typed(r, 1)},
+                  {}});
+  }
+  const Outcome outcome = offer(
+      of_nodes({node("Loop", {"one", "", "x"}, {"y"}, {graph_attribute("body", body)})}, {scalar("one", 1)}));
+  INFO(outcome.said);
+  CHECK(outcome.ran);
+}
+
 TEST_CASE("names are bytes: odd ones run, and none reaches the terminal or cuts a message") {
   const std::string odd = std::string("a\0b", 3) + "\x1b[31m/\n\t\"\\ \xc3\xa9";
   const auto named = [&](std::string_view name) {

@@ -83,11 +83,28 @@ struct Stable {
   std::vector<OwnedType> body;     // all the body yields
 };
 
+/// Each attempt infers the bodies inside again, so loops within loops would take exponential time. From this
+/// depth on states begin without a rank, which one attempt makes stable.
+constexpr int exact_depth = 4;
+
+bool is_deep(Infer& c) {
+  const GraphView g(c.api()->graph_api, c.graph());
+  tn_region region = c.node().region;
+  for (int depth = 0; depth < exact_depth; ++depth) {
+    const tn_node owner = g.region(region).parent;
+    if (owner == TN_NONE) return false;
+    region = g.node(owner).region();
+  }
+  return true;
+}
+
 /// `fixed` are the types of the body's inputs that are no states; they stand before (`first`) or after the
 /// states.
 Stable stabilise(Infer& c, uint32_t region, const std::vector<OwnedType>& initial,
                  const std::vector<OwnedType>& fixed, bool fixed_first, size_t skip_outputs) {
   std::vector<OwnedType> states = initial;
+  if (is_deep(c))
+    for (auto& s : states) s.forget_rank();
   for (int attempt = 0;; ++attempt) {
     std::vector<OwnedType> inputs = fixed_first ? fixed : states;
     const auto& rest = fixed_first ? states : fixed;
