@@ -218,6 +218,9 @@ std::optional<JsonSource> JsonSource::parse(std::string path, std::string text, 
                       what + source.excerpt(at));
     return std::nullopt;
   };
+  // The parser takes a zero byte for the end and would not look at what follows.
+  if (const size_t zero = source.text_.find('\0'); zero != std::string::npos)
+    return fail(static_cast<uint32_t>(zero), "is not valid JSON: a zero byte; is this a text file?");
   if (const uint32_t byte = JsonLocator::too_deep(source.text_); byte != 0)
     return fail(byte - 1, "nests deeper than " + std::to_string(max_depth) + " levels; make it flatter");
   try {

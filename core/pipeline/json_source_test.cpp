@@ -62,6 +62,15 @@ TEST_CASE("what is no JSON says where and what") {
   CHECK(first_error("{\"a\": /* never closed").find("is not valid JSON") != std::string::npos);
 }
 
+TEST_CASE(
+    "a zero byte is no JSON wherever it stands, also behind the end, where a parser would stop looking") {
+  using std::string_literals::operator""s;
+  for (const std::string& text :
+       {"\0[1]"s, "[1\0]"s, "[1]\0"s, "[1]\0]"s, "[1]\0}}"s, "[1]\0,{\"a\": 1}"s, "[\"\0\"]"s, "\0"s})
+    CHECK(first_error(text).find("a zero byte; is this a text file?") != std::string::npos);
+  CHECK(first_error("{}\n\0}"s).starts_with("p.json:2:1: is not valid JSON: a zero byte"));
+}
+
 TEST_CASE("nesting has a limit, reached without overflow") {
   Diagnostics diagnostics;
   CHECK(JsonSource::parse("p", std::string(256, '[') + std::string(256, ']'), diagnostics));

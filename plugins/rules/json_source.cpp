@@ -253,6 +253,12 @@ bool parse_json(Source& source, Finding* finding) {
     *finding = {TN_SEVERITY_ERROR, "E102", 0, "the file is larger than 64 MiB", "split it"};
     return false;
   }
+  // The parser takes a zero byte for the end and would not look at what follows.
+  if (const size_t zero = source.text.find('\0'); zero != std::string::npos) {
+    *finding = {TN_SEVERITY_ERROR, "E100", static_cast<uint32_t>(zero), "a zero byte",
+                "is this a text file?"};
+    return false;
+  }
   Builder builder(source, finding);
   source.root = {};
   const bool ok = nlohmann::json::sax_parse(source.text.begin(), source.text.end(), &builder,

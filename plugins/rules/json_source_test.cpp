@@ -1,6 +1,7 @@
 #include "json_source.hpp"
 
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "findings.hpp"
 
@@ -56,6 +57,13 @@ TEST_CASE("Syntax faults say where and what was expected") {
   CHECK(syntax("").find("E100") != std::string::npos);
   CHECK(syntax("{\"a\"").find("E100") != std::string::npos);
   CHECK(syntax("[1] x").find("E100") != std::string::npos);
+}
+
+TEST_CASE("A zero byte is a fault wherever it stands") {
+  using std::string_literals::operator""s;
+  for (const std::string& text : {"\0[1]"s, "[1\0]"s, "[1]\0"s, "[1]\0]"s, "[1]\0}}"s, "[\"\0\"]"s, "\0"s})
+    CHECK(syntax(text).find("E100 a zero byte | is this a text file?") != std::string::npos);
+  CHECK(syntax("[1]\n\0"s) == "2:1 E100 a zero byte | is this a text file?");
 }
 
 TEST_CASE("A finding shows its line, also of a very long one, with the caret under the place") {
