@@ -98,6 +98,15 @@ bool lossless(tn_dtype from, tn_dtype to) {
   return to == TN_FLOAT32 && (from == TN_FLOAT16 || from == TN_BFLOAT16);
 }
 
+/// Cast(Cast(x, middle), to) may differ from Cast(x, to) though middle holds every value of `from`: whole
+/// numbers go to a narrower integer by their low bits but a float outside the range does not, and a text
+/// shows which type it was made from.
+bool depends_on_way(tn_dtype from, tn_dtype middle, tn_dtype to) {
+  if (from == middle) return false;
+  if (to == TN_STRING) return true;
+  return is_integer(from) && !is_integer(middle) && is_integer(to) && !lossless(from, to);
+}
+
 // Cast(Cast(x, a), b) is Cast(x, b) when a holds every value of x's type.
 tn_value cast_chain(Context& c, const Node& n, bool* done) {
   c.step = "merge Casts";
@@ -106,6 +115,7 @@ tn_value cast_chain(Context& c, const Node& n, bool* done) {
   const tn_dtype from = c.type(inner->input(0)).dtype, middle = c.type(n.input(0)).dtype;
   if (from == TN_DTYPE_NONE || middle == TN_DTYPE_NONE || !lossless(from, middle)) return TN_NONE;
   if (c.same_type(inner->input(0), n.output(0))) return inner->input(0);
+  if (depends_on_way(from, middle, c.type(n.output(0)).dtype)) return TN_NONE;
   Transaction edit = c.pass.edit(c.step);
   if (!edit.active()) return TN_NONE;
   edit.set_input(n.id(), 0, inner->input(0));

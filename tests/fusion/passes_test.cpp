@@ -140,6 +140,16 @@ TEST_CASE("canonicalize drops a lossless Cast on the way and keeps one that lose
   CHECK(ops("float64", 1, 11) == 0);   // float32 in between
   CHECK(ops("int32", 9, 6) == 0);      // bool in between
   CHECK(ops("int64", 1, 7) == 0);      // 24 bits in between
+  CHECK(ops("int32", 7, 2) == 1);      // whole numbers all the way: the low bits, either way
+  CHECK(ops("int16", 1, 6) == 1);      // int32 holds what float32 holds of int16
+  // A number outside the last type is the low bits of an integer, but not of a float.
+  CHECK(ops("int16", 1, 3) == 0);
+  CHECK(ops("int8", 16, 12) == 0);
+  CHECK(ops("uint8", 16, 3) == 0);
+  CHECK(ops("int32", 11, 13) == 0);
+  // A text shows what it was made from.
+  CHECK(ops("float32", 11, 8) == 0);
+  CHECK(ops("int32", 7, 8) == 0);
 }
 
 TEST_CASE("canonicalize takes the branch of an If on a constant; the other may be impossible") {
