@@ -73,10 +73,13 @@ void SegmentPlanner::assign_classes() {
       segment_->stepless.emplace_back(planned.node, "view");
       continue;
     }
+    const bool takes_handles = (segment_->infos[planned.step].kernel->record->flags &
+                                (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_CONTROL_FLOW)) != 0;
     const auto touch = [&](tn_value value) {
       if (value == TN_NONE || store_.is_absent(value)) return;
       AliasClass& c = classes_[class_of(value)];
       c.last_step = std::max(c.last_step, planned.step);
+      c.lent = c.lent || takes_handles;
     };
     for (const tn_value value : n.inputs()) touch(value);
     for (const tn_value value : captures_of(planned.node)) touch(value);
@@ -115,8 +118,8 @@ void SegmentPlanner::assign_result(const Planned& planned, uint32_t position, ui
   classes_[c].last_step = std::max(classes_[c].last_step, planned.step);
 }
 
-// The result takes over the operand's bytes: the operand dies here, its bytes are ours to write, and no other
-// operand of the node lies in them.
+// The result takes over the operand's bytes: the operand dies here, its bytes are ours to write, no other
+// operand of the node lies in them, and no handle that was handed out shows them.
 bool SegmentPlanner::try_in_place(const Planned& planned, uint32_t position, uint32_t output,
                                   uint64_t bytes) {
   const Node& n = graph_.node(planned.node);
@@ -130,7 +133,7 @@ bool SegmentPlanner::try_in_place(const Planned& planned, uint32_t position, uin
     const uint32_t c = class_of(operand);
     if (classes_[c].place != Place::arena || classes_[c].bytes != bytes || bytes_of(operand) != bytes)
       continue;
-    if (classes_[c].last_use > position) continue;
+    if (classes_[c].last_use > position || classes_[c].lent) continue;
     bool shared = false;
     for (uint32_t i = 0; i < n.input_count; ++i) {
       if (i != alias.input && n.input(i) != TN_NONE && !store_.is_absent(n.input(i)))

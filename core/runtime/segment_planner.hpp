@@ -36,6 +36,7 @@ class SegmentPlanner {
     uint64_t offset = 0;
     uint32_t first_step = UINT32_MAX, last_step = 0;
     uint32_t last_use = 0;  // position among all nodes; after_all: it leaves the segment
+    bool lent = false;      // a step saw it as a handle, which may be inside a sequence since
     uint32_t slot_step = UINT32_MAX;
     tn_value value = TN_NONE;
   };

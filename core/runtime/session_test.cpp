@@ -185,6 +185,29 @@ TEST_CASE("sequences pass between steps") {
   CHECK(outputs[2].value->items.size() == 2);
 }
 
+TEST_CASE("what a sequence or a branch holds is not written over by a later step") {
+  const auto all = registries();
+  const auto run = [&](bool of_sequence, bool leaves) {
+    Builder b(*all);
+    const tn_value x = b.input("x", TN_FLOAT32, {"2"});
+    const tn_value shared = b.node("Add", {x, x});
+    const tn_value seq = of_sequence ? b.node("Seq", {shared, shared}) : b.node("Seq", {x, shared});
+    // Neg could take over the bytes of what it reads, which nothing else reads any more.
+    const tn_value last = b.node("Neg", {shared});
+    const tn_value item = b.node("At", {seq, b.scalar(1)});
+    b.outputs({leaves ? last : b.node("Add", {last, last}), item, seq});
+    const Session session(b.finish(), *all, two_threads());
+    Floats input{{1, 2}, {2}};
+    const auto outputs = session.run(std::vector<NamedTensor>{{"x", input.tensor(), nullptr}});
+    CHECK(floats_of(outputs[0]) == (leaves ? std::vector<float>{-2, -4} : std::vector<float>{-4, -8}));
+    CHECK(floats_of(outputs[1]) == std::vector<float>{2, 4});
+    CHECK(static_cast<const float*>(outputs[2].value->items[1]->data)[0] == 2);
+  };
+  for (const bool of_sequence : {true, false}) {
+    for (const bool leaves : {true, false}) run(of_sequence, leaves);
+  }
+}
+
 TEST_CASE("without a kernel the body runs, else the decomposition, else all that is missing is named") {
   const auto all = registries();
   {
