@@ -16,5 +16,5 @@ if [ ! -x "$tenon" ]; then
     exit 2
 fi
 
-"$python" tests/cases/gate.py --tenon "$tenon" --at-least 35
+"$python" tests/cases/gate.py --tenon "$tenon" --at-least 50
 "$python" tests/networks/run.py --quick --tenon "$tenon"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the cases against one tenon and decides: enough of them pass, and none of the rest is dangerous.
 
-  gate.py --tenon build/bin/tenon [--at-least 35]
+  gate.py --tenon build/bin/tenon [--at-least 50]
 
 A case may fail by a clear refusal. It may not crash, hang, run out of memory, end without a message or outputs, give a
 wrong answer, or accept what is invalid. Exit code: 0 holds, 1 does not, 77 (CTest: skipped) without numpy.
@@ -23,7 +23,7 @@ SKIPPED = 77
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--tenon", required=True)
-    p.add_argument("--at-least", type=int, default=35)
+    p.add_argument("--at-least", type=int, default=50)
     p.add_argument("--timeout", type=float, default=60, help="seconds for one case")
     a = p.parse_args()
     if importlib.util.find_spec("numpy") is None:
