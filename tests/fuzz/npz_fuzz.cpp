@@ -15,7 +15,8 @@ using namespace tenon::fuzz;
 
 struct Item {
   std::string name;
-  int64_t index;
+  int64_t index;  // -2: an empty sequence or optional, without a tensor
+  uint32_t kind;
   Tensor tensor;
 };
 
@@ -30,7 +31,7 @@ struct Target {
       Target* self;
       std::vector<Item> items;
       uint64_t bytes = 0;
-    } context{this, {}};
+    } context{this, {}, 0};
     Diagnostics said;
     const tn_status status = format.record->read(
         format.instance, engine.host().abi(), to_abi(path),
@@ -42,7 +43,7 @@ struct Target {
           if (into.bytes > (uint64_t{64} << 20)) return TN_ERR_LIMIT;
           Tensor copy;
           if (tensor->index != -2) copy = Tensor::copy_of(tensor->tensor);
-          into.items.push_back({string(tensor->name), tensor->index, std::move(copy)});
+          into.items.push_back({string(tensor->name), tensor->index, tensor->kind, std::move(copy)});
           return TN_OK;
         },
         &context, said.abi());
@@ -70,6 +71,7 @@ struct Target {
       tn_named_tensor tensor{};
       tensor.name = to_abi(item.name);
       tensor.index = item.index;
+      tensor.kind = item.kind;
       if (item.index != -2) tensor.tensor = item.tensor.view();
       tensors.push_back(tensor);
     }
@@ -84,6 +86,10 @@ struct Target {
     wanted = items.front().tensor.dtype();
     const std::vector<Item> back = read(format, out, items.size() == 1);
     if (items.size() != 1) return;
+    if (items[0].index != back.at(0).index)
+      broken("another place in its sequence after writing and reading",
+             std::to_string(items[0].index) + " " + std::to_string(back[0].index));
+    if (items[0].index == -2) return;
     const Tensor& a = items[0].tensor;
     const Tensor& b = back.at(0).tensor;
     if (a.dtype() != b.dtype() ||

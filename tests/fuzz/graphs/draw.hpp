@@ -39,7 +39,9 @@ struct Attribute {
   std::vector<int64_t> ints;
   Attribute(std::string_view n, int64_t v) : name(n), i(v) {}
   Attribute(std::string_view n, int v) : name(n), i(v) {}
-  Attribute(std::string_view n, double v) : name(n), kind(TN_ATTR_FLOAT), f(v) {}
+  // As a model file holds it: a float32.
+  Attribute(std::string_view n, double v)
+      : name(n), kind(TN_ATTR_FLOAT), f(static_cast<double>(static_cast<float>(v))) {}
   Attribute(std::string_view n, const char* v) : name(n), kind(TN_ATTR_STRING), s(v) {}
   Attribute(std::string_view n, std::vector<int64_t> v) : name(n), kind(TN_ATTR_INTS), ints(std::move(v)) {}
 };

@@ -10,18 +10,15 @@
 
 #include "../fuzz_support.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/infer.hpp"
-#include "core/graph/interner.hpp"
 #include "core/graph/text_form.hpp"
-#include "core/graph/verify.hpp"
 #include "draw.hpp"
+#include "shake.hpp"
 
 namespace tenon::fuzz {
 
 namespace {
 
 constexpr int shakes = 6;
-constexpr double shake_units = 4;    // in the last place
 constexpr double shake_factor = 24;  // times what roundings move
 constexpr double near_units = 64;    // of the element, or a hundredth of the largest: no need to ask
 constexpr double floor_units = 8;
@@ -74,6 +71,17 @@ std::string bytes_text(const tn_tensor& t, uint64_t i) {
   if (number_at(t, i, &value)) return fmt::format("{:.9g}", value);
   if (t.dtype == TN_STRING) return quoted(view(static_cast<const tn_str*>(t.data)[i]));
   return "(bits)";
+}
+
+// Without the bits behind the last element of a packed type, which mean nothing.
+bool bytes_equal(const tn_tensor& a, const tn_tensor& b) {
+  if (a.bytes == 0) return true;
+  uint64_t elements = 0;
+  element_count({a.dims, static_cast<size_t>(a.rank)}, &elements);
+  const uint64_t used = elements * TN_DTYPE_BITS(a.dtype) % 8;
+  const auto *x = static_cast<const uint8_t*>(a.data), *y = static_cast<const uint8_t*>(b.data);
+  const uint64_t whole = used == 0 ? a.bytes : a.bytes - 1;
+  return std::memcmp(x, y, whole) == 0 && (used == 0 || ((x[whole] ^ y[whole]) & ((1u << used) - 1)) == 0);
 }
 
 bool texts_equal(const tn_tensor& a, const tn_tensor& b) {
@@ -166,115 +174,6 @@ Judge::Run Judge::optimized(const Graph& graph, const Inputs& inputs, Workshop& 
   return run;
 }
 
-std::unique_ptr<Graph> Judge::shaken(const Graph& graph, const Inputs& inputs, uint64_t seed) {
-  std::unique_ptr<Graph> copy = graph.clone();
-  Random random(seed);
-  for (size_t i = 0; i < inputs.named.size(); ++i) {
-    tn_type type = copy->type(copy->find_value(inputs.names[i]));
-    std::vector<tn_dim> dims(inputs.tensors[i].dims().begin(), inputs.tensors[i].dims().end());
-    type.rank = static_cast<int32_t>(dims.size());
-    type.dims = dims.data();
-    copy->redeclare(copy->find_value(inputs.names[i]), type);
-  }
-  Diagnostics findings;
-  infer_graph(*copy, findings);
-  Transaction edit(*copy, "shake");
-  const tn_sym mul = intern("Mul");
-  const uint32_t bound = copy->node_bound();
-  // A factor for each element of each float value, where its shape is known; else one for all.
-  const auto shake = [&](tn_value value, tn_region region, tn_node before) {
-    const tn_type type = copy->type(value);
-    if (type.kind != TN_KIND_TENSOR || spacing(type.dtype) == 0 || type.dtype == TN_COMPLEX64 ||
-        type.dtype == TN_COMPLEX128)
-      return;
-    Dims dims;
-    uint64_t count = 1;
-    for (int32_t i = 0; i < type.rank; ++i) {
-      if (type.dims[i] < 0) {
-        dims.clear();
-        break;
-      }
-      dims.push_back(type.dims[i]);
-      count *= static_cast<uint64_t>(type.dims[i]);
-    }
-    if (count > 100000) dims.clear();
-    Tensor factors(type.dtype, dims);
-    sdk::visit_number(type.dtype, [&](auto kind) {
-      using T = decltype(kind);
-      for (uint64_t i = 0; i < factors.count(); ++i) {
-        const double factor = 1 + spacing(type.dtype) * random.uniform(-shake_units, shake_units);
-        if constexpr (std::is_same_v<T, double>)
-          static_cast<T*>(factors.data())[i] = factor;
-        else
-          static_cast<T*>(factors.data())[i] = T(static_cast<float>(factor));
-      }
-    });
-    const tn_tensor bytes = factors.view();
-    const std::string name = "shake" + std::to_string(value);
-    tn_value constant = TN_NONE;
-    if (edit_api()->constant_copy(edit.get(), to_abi(name), &bytes, &constant) != TN_OK) return;
-    tn_node_desc desc{};
-    const tn_value operands[] = {value, constant};
-    desc.size = sizeof desc;
-    desc.op = mul;
-    desc.region = region;
-    desc.before = before;
-    desc.inputs = operands;
-    desc.input_count = 2;
-    desc.output_count = 1;
-    desc.name = to_abi(name);
-    tn_node made = TN_NONE;
-    if (edit_api()->create_node(edit.get(), &desc, &made) != TN_OK) return;
-    const tn_value result = copy->node(made).output(0);
-    edit_api()->replace_uses(edit.get(), value, result);
-    edit_api()->set_input(edit.get(), made, 0, value);
-  };
-  for (tn_node id = 0; id < bound; ++id) {
-    const Node& node = copy->node(id);
-    if (!node.alive) continue;
-    const tn_node next = node.next;
-    for (const tn_value value : std::vector<tn_value>(node.outputs().begin(), node.outputs().end()))
-      if (value != TN_NONE) shake(value, node.region_id, next);
-  }
-  for (const tn_value value : std::vector<tn_value>(copy->region(0).inputs))
-    shake(value, Graph::main_region, copy->first_node(Graph::main_region));
-  // Constants stay constants, since some decide shapes; those of Resize's scales stay as they are.
-  for (tn_value value = 0, end = copy->value_bound(); value < end; ++value) {
-    if (!copy->is_constant(value) || copy->users(value).empty() || copy->name(value).starts_with("shake"))
-      continue;
-    if (spacing(copy->type(value).dtype) == 0 || copy->type(value).dtype == TN_COMPLEX64 ||
-        copy->type(value).dtype == TN_COMPLEX128)
-      continue;
-    bool decides_shape = false;
-    for (const tn_use& use : copy->users(value)) {
-      const std::string_view op = use.node == TN_NONE ? std::string_view() : copy->op_name(use.node);
-      decides_shape = decides_shape || op == "Resize" || op == "Range";
-    }
-    tn_tensor bytes{};
-    if (decides_shape || !copy->constant(value, &bytes)) continue;
-    Tensor moved = Tensor::copy_of(bytes);
-    sdk::visit_number(bytes.dtype, [&](auto kind) {
-      using T = decltype(kind);
-      for (uint64_t i = 0; i < moved.count(); ++i) {
-        T& x = static_cast<T*>(moved.data())[i];
-        const double factor = 1 + spacing(bytes.dtype) * random.uniform(-shake_units, shake_units);
-        if constexpr (std::is_arithmetic_v<T>)
-          x = static_cast<T>(static_cast<double>(x) * factor);
-        else
-          x = T(static_cast<float>(static_cast<double>(static_cast<float>(x)) * factor));
-      }
-    });
-    const tn_tensor changed = moved.view();
-    const std::string name = "shake" + std::to_string(value);
-    tn_value other = TN_NONE;
-    if (edit_api()->constant_copy(edit.get(), to_abi(name), &changed, &other) == TN_OK)
-      edit_api()->replace_uses(edit.get(), value, other);
-  }
-  Diagnostics said;
-  if (!edit.commit(said)) return nullptr;
-  return copy;
-}
-
 namespace {
 
 // Where two runs differ by more than they may at a glance.
@@ -321,9 +220,7 @@ std::optional<Difference> structure_difference(const std::vector<NamedOutput>& w
       const tn_tensor x = a[k]->tensor(), y = b[k]->tensor();
       tn_tensor floats;
       if (as_floats(x, floats)) continue;
-      if (x.dtype == TN_STRING ? texts_equal(x, y)
-                               : x.bytes == 0 || std::memcmp(x.data, y.data, x.bytes) == 0)
-        continue;
+      if (x.dtype == TN_STRING ? texts_equal(x, y) : bytes_equal(x, y)) continue;
       for (uint64_t i = 0; i < count_of(x); ++i)
         if (bytes_text(x, i) != bytes_text(y, i))
           return Difference{"values", fmt::format("{} element {} of {}: {} and {}", want[o].name, i,
@@ -373,9 +270,11 @@ Judgement Judge::compare(const Graph& graph, const Inputs& inputs, const Run& wa
 
   // What roundings make of the graph.
   judgement.was_close = true;
+  std::vector<const Tensor*> tensors;
+  for (const Tensor& tensor : inputs.tensors) tensors.push_back(&tensor);
   std::vector<Run> runs;
   for (int i = 0; i < shakes; ++i) {
-    std::unique_ptr<Graph> copy = shaken(graph, inputs, seed + static_cast<uint64_t>(i) + 1);
+    std::unique_ptr<Graph> copy = shaken(graph, tensors, seed + static_cast<uint64_t>(i) + 1);
     Run run;
     if (copy == nullptr) continue;
     run.outputs = run_session(std::move(copy), registries(), runtime_options(true, "faithful"), inputs.named,
@@ -399,13 +298,13 @@ Judgement Judge::compare(const Graph& graph, const Inputs& inputs, const Run& wa
   std::vector<std::vector<std::vector<double>>> moved;  // run, tensor, element
   for (const Run& run : runs) {
     if (structure_difference(want.outputs, run.outputs)) return judgement;
-    auto& tensors = moved.emplace_back();
+    auto& parts_of_run = moved.emplace_back();
     for (const NamedOutput& output : run.outputs) {
       std::vector<tn_any*> parts;
       flatten(output.value.get(), parts);
       for (const tn_any* part : parts) {
         tn_tensor t;
-        auto& numbers = tensors.emplace_back();
+        auto& numbers = parts_of_run.emplace_back();
         if (!as_floats(part->tensor(), t)) continue;
         numbers.resize(count_of(t));
         for (uint64_t i = 0; i < numbers.size(); ++i) number_at(t, i, &numbers[i]);
@@ -475,6 +374,36 @@ Judgement Judge::judge(const Graph& graph, uint64_t seed, bool wild) {
   judgement.by_kernels =
       plain.error.empty() && compare(graph, inputs, want, plain, seed).verdict == Verdict::broken;
   return judgement;
+}
+
+bool Judge::dump(const Graph& graph, uint64_t seed, const std::string& folder) {
+  const Inputs inputs = inputs_of(graph, seed, false);
+  std::string error;
+  bool no_kernel = false;
+  const std::vector<NamedOutput> outputs = run_session(
+      graph.clone(), registries(), runtime_options(true, "faithful"), inputs.named, error, no_kernel);
+  const ExporterEntry* const exporter = registries().exporter("onnx");
+  const TensorFileEntry* const npz = registries().tensor_file_for("x.npz");
+  if (!error.empty() || exporter == nullptr || npz == nullptr) return false;
+  const tn_host* const host = default_->engine.host().abi();
+  const std::string base = folder + "/" + std::to_string(seed);
+  Diagnostics said;
+  const auto write = [&](const std::string& path, const std::vector<tn_named_tensor>& tensors) {
+    return npz->record->write(npz->instance, host, to_abi(path), tensors.data(),
+                              static_cast<uint32_t>(tensors.size()), said.abi()) == TN_OK;
+  };
+  std::vector<tn_named_tensor> given, made;
+  for (const NamedTensor& input : inputs.named)
+    given.push_back({to_abi(input.name), -1, input.tensor, TN_KIND_TENSOR, 0});
+  for (const NamedOutput& output : outputs) {
+    if (output.value->kind != TN_KIND_TENSOR) return false;
+    made.push_back({to_abi(output.name), -1, output.tensor(), TN_KIND_TENSOR, 0});
+  }
+  const std::unique_ptr<Graph> copy = graph.clone();
+  const std::string model = base + ".onnx";
+  return exporter->record->write(exporter->instance, host, copy.get(), to_abi(model), nullptr, 0,
+                                 said.abi()) == TN_OK &&
+         write(base + ".inputs.npz", given) && write(base + ".outputs.npz", made);
 }
 
 std::string Judge::optimized_text(const Graph& graph, bool wild) {

@@ -48,6 +48,9 @@ class Judge {
   // `seed` decides the inputs; `wild` puts NaN, infinities and extremes among them.
   Judgement judge(const Graph& graph, uint64_t seed, bool wild);
   Judgement judge_written(const Graph& graph, uint64_t seed);  // through the exporter and the reader
+  // The model as it is, its inputs and the reference kernels' results, FOLDER/<seed>.onnx and .inputs.npz and
+  // .outputs.npz: for tests/fuzz/against_onnxruntime.py. False where one of them cannot be written.
+  bool dump(const Graph& graph, uint64_t seed, const std::string& folder);
   std::string optimized_text(const Graph& graph, bool wild);
   const Registries& registries() const { return default_->engine.registries(); }
   uint64_t rewrites() const { return rewrites_; }
@@ -59,7 +62,6 @@ class Judge {
   static Inputs inputs_of(const Graph& graph, uint64_t seed, bool wild);
   Judgement compare(const Graph& graph, const Inputs& inputs, const Run& want, const Run& got, uint64_t seed);
   Run optimized(const Graph& graph, const Inputs& inputs, Workshop& workshop, Judgement& judgement);
-  static std::unique_ptr<Graph> shaken(const Graph& graph, const Inputs& inputs, uint64_t seed);
 
   std::unique_ptr<Workshop> default_, strict_;
   uint64_t rewrites_ = 0;

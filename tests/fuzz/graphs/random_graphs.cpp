@@ -24,7 +24,7 @@ using namespace tenon::fuzz;
 
 struct Options {
   uint64_t seed = 1, count = 1000;
-  std::string text, out = ".";
+  std::string text, out = ".", dump, keep;
   bool shrink = false, list = false, stop = false, print = false;
   uint64_t written = 16;  // every so many graphs also go through the exporter
 };
@@ -61,7 +61,10 @@ void tell(const Judgement& judgement, std::unique_ptr<Graph> graph, Judge& judge
               judgement.kind.c_str(), judgement.by_kernels ? ", by kernels" : "", judgement.text.c_str());
   if (options.shrink)
     graph = shrink(std::move(graph), [&](const Graph& candidate) {
-      return is_same_fault(judgement, judge_one(judge, candidate, seed, wild, written));
+      const Judgement again = judge_one(judge, candidate, seed, wild, written);
+      if (judgement.verdict != Verdict::broken)
+        return again.verdict == judgement.verdict && again.text.find(options.keep) != std::string::npos;
+      return is_same_fault(judgement, again);
     });
   const std::string path = options.out + "/mismatch-" + std::to_string(seed) + ".graph";
   std::string text = fmt::format("# seed {}{}{}: {}: {}\n", seed, wild ? " wild" : "",
@@ -124,8 +127,16 @@ int run(const Options& options) {
     ::alarm(0);
     ++verdicts[static_cast<int>(judgement.verdict)];
     close += judgement.was_close;
+    const bool not_run = judgement.verdict == Verdict::unfit || judgement.verdict == Verdict::refused;
+    if (not_run && !options.keep.empty() && judgement.text.find(options.keep) != std::string::npos) {
+      tell({judgement.verdict, "not run", judgement.text}, std::move(graph), judge, options, seed, wild,
+           false);
+      continue;
+    }
     if (judgement.verdict == Verdict::unfit || (options.list && judgement.verdict == Verdict::refused))
       ++unfit[judgement.text.substr(0, judgement.text.find('\n'))];
+    if (judgement.verdict == Verdict::same && !wild && !options.dump.empty())
+      judge.dump(*graph, seed, options.dump);
     if (judgement.verdict != Verdict::broken) continue;
     ++faults[judgement.kind + (judgement.by_kernels ? ", by kernels" : "")];
     tell(judgement, std::move(graph), judge, options, seed, wild, written);
@@ -167,6 +178,9 @@ int main(int count, char** arguments) {
   app.add_option("--text", options.text, "judge this file, as a mismatch was written, instead")
       ->type_name("FILE");
   app.add_option("--out", options.out, "where mismatches go")->type_name("DIR");
+  app.add_option("--keep", options.keep, "write graphs too that do not run when the reason has this text");
+  app.add_option("--dump", options.dump, "write each model with its inputs and results here")
+      ->type_name("DIR");
   app.add_option("--written", options.written, "every so many graphs also go through the exporter; 0: none");
   app.add_flag("--shrink", options.shrink, "take out of a mismatch what it does not need");
   app.add_flag("--stop", options.stop, "stop at the first mismatch");
