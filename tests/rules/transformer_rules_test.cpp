@@ -163,6 +163,33 @@ TEST_CASE("LayerNormalization over trailing axes alone") {
         "both means must reduce the same trailing axes");
 }
 
+TEST_CASE("A normalisation in float64 stays as it is: the operator's epsilon is a float32") {
+  const auto in_double = [](std::string text) {
+    for (size_t at = 0; (at = text.find("float32", at)) != std::string::npos;) text.replace(at, 7, "float64");
+    return text;
+  };
+  const std::string text = layer_norm("-1", "-1", "[3]", scale_shift);
+  CHECK(rules().run(text, {}, raise()).count("LayerNormalization") == 1);
+  CHECK(rules().run(in_double(text), {}, raise()).count("LayerNormalization") == 0);
+  const std::string rms = R"(graph "g" {
+  opset "" 28
+  const %two: float32[] = [2.0]
+  const %eps: float32[] = [1e-06]
+  const %a: int64[1] = [-1]
+  const %g: float32[8] = uniform [2.0]
+  input %x: float32[N,8]
+  %sq = Pow(%x, %two)
+  %ms = ReduceMean(%sq, %a)
+  %ve = Add(%ms, %eps)
+  %sd = Sqrt(%ve)
+  %n = Div(%x, %sd)
+  %y = Mul(%n, %g)
+  output %y as "y"
+})";
+  CHECK(rules().run(rms, {}, raise()).count("RMSNormalization") == 1);
+  CHECK(rules().run(in_double(rms), {}, raise()).count("RMSNormalization") == 0);
+}
+
 TEST_CASE("On data of rank 1, scale and normalised value are told apart by who they are") {
   const auto r = rules().run(R"(graph "g" {
   opset "" 28
