@@ -35,14 +35,15 @@ Manifest manifest_for(const std::string& model, bool rewrites) {
 }
 
 Engine& engine_with(bool rewrites) {
-  static Engine* engines[2] = {};
+  static Engine* engines[2] = {};  // plugins stay open until the end
+  static Evaluator* evaluators[2] = {};
   Engine*& one = engines[rewrites ? 1 : 0];
   if (one == nullptr) {
     ::setenv("TENON_CACHE_DIR", (test::scratch_dir() + "/cache").c_str(), 1);
     ::setenv("TENON_SCAN_TIMEOUT_MS", "120000", 0);
     set_install_root(test::build_dir());
-    one = new Engine(manifest_for("none.onnx", rewrites));  // plugins stay open until the end
-    new Evaluator(one->host(), one->registries(), RuntimeOptions());
+    one = new Engine(manifest_for("none.onnx", rewrites));
+    evaluators[rewrites ? 1 : 0] = new Evaluator(one->host(), one->registries(), RuntimeOptions());
   }
   return *one;
 }

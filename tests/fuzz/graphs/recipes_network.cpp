@@ -40,7 +40,8 @@ Drawn images(Drawer& d, int64_t low_rank = 3, int64_t high_rank = 4) {
   if (d.random.chance(0.8))
     if (const auto found = d.existing(fits)) return *found;
   Dims dims = {d.random.between(1, 2), d.random.between(1, 6)};
-  for (int64_t i = d.random.chance(0.8) ? 2 : 1; i > 0; --i) dims.push_back(d.random.between(1, 8));
+  const int64_t spatial = std::clamp<int64_t>(d.random.chance(0.8) ? 2 : 1, low_rank - 2, high_rank - 2);
+  for (int64_t i = spatial; i > 0; --i) dims.push_back(d.random.between(1, 8));
   return d.input(d.random.chance(0.9) ? TN_FLOAT32 : TN_FLOAT16, dims);
 }
 
