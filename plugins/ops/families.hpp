@@ -10,7 +10,7 @@
   X(conv) X(pool) X(resize) X(grid_sample) X(roi) X(unpool) X(center_crop_pad) X(deform_conv) \
   X(fourier) X(window_function) X(loss) \
   X(norm) X(matmul) X(recurrent) X(attention) X(fused) \
-  X(linear_attention) X(causal_conv) X(flex_attention) X(sequence_map) X(image_decoder) X(strings) X(string_normalizer) X(tfidf) X(optimizers) \
+  X(linear_attention) X(causal_conv) X(flex_attention) X(sequence_map) X(image_decoder) X(strings) X(string_normalizer) X(tfidf) X(optimizers) X(gradient) \
   X(ml_features) X(ml_linear) X(ml_svm) X(ml_trees) X(ml_categories) \
   X(quantize) \
   X(control_flow) X(sequence) X(random) \

@@ -147,6 +147,26 @@ AttributeMessage decode_attribute(Reader m, Bytes whole, Block& block, int depth
   return a;
 }
 
+/// The texts of an attribute of one or more strings.
+void read_strings(Reader m, std::vector<std::string_view>& out) {
+  while (m.next()) {
+    if (m.field() == attribute_field::s || m.field() == attribute_field::strings)
+      out.push_back(m.text());
+    else
+      m.skip();
+  }
+}
+
+/// Gradient reads what its attributes name: values to differentiate by, values to hold, and the one to
+/// differentiate. As operands they are found in the node's scope, come before it, and stay whatever becomes
+/// of the names. A list with an empty name, or left to a function's caller, is the operator's to refuse.
+void read_gradient_names(const char* file_start, const NodeMessage& n, Block& block) {
+  for (const char* name : {"xs", "zs", "y"})
+    for (size_t i = n.first_attribute; i < block.attributes.size(); ++i)
+      if (block.attributes[i].name == name)
+        read_strings(Reader(block.attributes[i].message, file_start), block.names);
+}
+
 /// Names of operands and results may come in any order in the file; results are collected and put behind.
 void decode_node(Reader m, Block& block, int depth, std::vector<std::string_view>& results) {
   NodeMessage n;
@@ -182,6 +202,8 @@ void decode_node(Reader m, Block& block, int depth, std::vector<std::string_view
         m.skip();
     }
   }
+  if (n.op_type == "Gradient" && n.domain == "ai.onnx.preview.training")
+    read_gradient_names(m.file_start(), n, block);
   n.first_output = static_cast<uint32_t>(block.names.size());
   n.input_count = n.first_output - n.first_input;
   n.output_count = static_cast<uint32_t>(results.size());

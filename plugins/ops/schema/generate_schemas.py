@@ -15,7 +15,7 @@ OPSET = 28
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 # Their values are maps, which the boundary does not carry.
 LEFT_OUT = {"CastMap", "DictVectorizer", "ZipMap"}
-# Gradient is a request to differentiate a graph, not a computation.
+# Gradient has operands for the values that its attributes name: training/gradient.cpp has its definition.
 LEFT_OUT |= {"Gradient"}
 SHORT = {"float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool", "string": "str",
          "complex64": "c64", "complex128": "c128", "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz",
