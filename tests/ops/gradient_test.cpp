@@ -310,6 +310,16 @@ TEST_CASE("Gradient: what cannot be differentiated is refused by name") {
   const auto node = [&](const std::string& text) {
     return refusal(graph_text({x}, "%y: ? = Exp(%x)", false, start + text + end));
   };
+  std::string again, of = "z";  // each order is a few times the one before
+  for (int order = 0; order < 40; ++order) {
+    const std::string next = "g" + std::to_string(order);
+    again += "  %" + next + ": ? = ai.onnx.preview.training::Gradient(%x, %x, %" + of +
+             ") {xs = [\"x\"], y = \"" + of + "\"} version 1\n";
+    of = next;
+  }
+  CHECK_THAT(refusal(graph_text({x}, "%h: ? = Exp(%x)\n%y: ? = Mul(%h, %x)", false,
+                                again + "  output %" + of + " as \"g\"\n")),
+             Catch::Contains("more than 200000 nodes; differentiate fewer times"));
   CHECK_THAT(node("(%x, %z) {xs = [\"x\"], y = \"z\"}"),
              Catch::Contains("0 values to differentiate at; expected 1,"));
   CHECK_THAT(node("(%x, %x) {xs = [\"x\"]}"), Catch::Contains("'y', the value to differentiate, is missing"));

@@ -16,6 +16,8 @@
 namespace tenon::ops {
 namespace {
 
+// Gradients of gradients could make any number of nodes: each order has a few times those of the one before.
+constexpr size_t most_nodes = 200'000, most_nodes_a_rule = 16;
 constexpr const char* gradient_op = "ai.onnx.preview.training::Gradient";
 
 void infer_gradient(Infer&) { fail("it is of a version that is not known; expected 1"); }
@@ -167,6 +169,11 @@ void expand_gradient(Editor& e, const Node& node) {
   const Span<const tn_value> given(w.inputs().data(), n), named(w.inputs().data() + n, n);
   const tn_value y = w.input(2 * n);
   const Between b = between(e.graph(), named, y);
+  if (e.graph().node_bound() + most_nodes_a_rule * b.nodes.size() > most_nodes)
+    throw Failure(TN_ERR_LIMIT,
+                  format("differentiating the %zu nodes between its variables and y makes a graph "
+                         "of more than %zu nodes; differentiate fewer times, or a smaller graph",
+                         b.nodes.size(), most_nodes));
   if (!std::equal(given.begin(), given.end(), named.begin())) {
     for (const tn_node id : b.nodes)
       if (const Node passed = e.graph().node(id); !passed.regions().empty()) cannot_differentiate(passed);
