@@ -8,7 +8,7 @@ namespace {
 
 std::vector<uint8_t> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 void put(std::vector<uint8_t>& to, uint32_t value, int size) {
-  for (int i = 0; i < size; ++i) to.push_back(static_cast<uint8_t>(uint64_t{value} >> (8 * i)));
+  for (int i = 0; i < size; ++i) to.push_back(i < 4 ? static_cast<uint8_t>(value >> (8 * i)) : uint8_t{0});
 }
 /// A bitmap of that depth; `rest` is what stands behind the 40 bytes of its header.
 std::vector<uint8_t> bitmap(int32_t width, int32_t height, uint32_t bits, uint32_t compression,

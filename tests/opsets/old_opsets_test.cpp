@@ -34,18 +34,24 @@ Manifest manifest_for(const std::string& model, bool rewrites) {
   return manifest;
 }
 
+struct Running {
+  Engine engine;
+  Evaluator evaluator;
+  explicit Running(bool rewrites)
+      : engine(manifest_for("none.onnx", rewrites)),
+        evaluator(engine.host(), engine.registries(), RuntimeOptions()) {}
+};
+
 Engine& engine_with(bool rewrites) {
-  static Engine* engines[2] = {};  // plugins stay open until the end
-  static Evaluator* evaluators[2] = {};
-  Engine*& one = engines[rewrites ? 1 : 0];
+  static Running* running[2] = {};  // plugins stay open until the end
+  Running*& one = running[rewrites ? 1 : 0];
   if (one == nullptr) {
     ::setenv("TENON_CACHE_DIR", (test::scratch_dir() + "/cache").c_str(), 1);
     ::setenv("TENON_SCAN_TIMEOUT_MS", "120000", 0);
     set_install_root(test::build_dir());
-    one = new Engine(manifest_for("none.onnx", rewrites));
-    evaluators[rewrites ? 1 : 0] = new Evaluator(one->host(), one->registries(), RuntimeOptions());
+    one = new Running(rewrites);
   }
-  return *one;
+  return one->engine;
 }
 
 tn_status take(void* context, const tn_named_tensor* item) {
