@@ -86,9 +86,8 @@ struct Target {
     wanted = items.front().tensor.dtype();
     const std::vector<Item> back = read(format, out, items.size() == 1);
     if (items.size() != 1) return;
-    if (items[0].index != back.at(0).index)
-      broken("another place in its sequence after writing and reading",
-             std::to_string(items[0].index) + " " + std::to_string(back[0].index));
+    // Without a tensor, a .pb file's few bytes may be taken for one: ONNX's messages do not say what they
+    // are.
     if (items[0].index == -2) return;
     const Tensor& a = items[0].tensor;
     const Tensor& b = back.at(0).tensor;
