@@ -101,6 +101,7 @@ def main():
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain in DOMAINS and schema.since_version <= OPSET and schema.name not in LEFT_OUT:
             history[schema.domain, schema.name].append(schema)
+    sys.stdout.write("// Made by generate_schemas.py; do not edit.\n// clang-format off\n")
     for domain, name in sorted(history):
         versions = sorted(history[domain, name], key=lambda s: s.since_version)
         newest = versions[-1]
