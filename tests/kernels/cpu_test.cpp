@@ -193,6 +193,16 @@ TEST_CASE("functions of numbers far out, of infinities and of NaN") {
             std::string("  %z = Mul(%x, %k)\n  %y = ") + op + "(%z)\n  output %y as \"y\"\n");
 }
 
+TEST_CASE("rows of a softmax with one value far out, infinite or NaN") {
+  for (const char* op : {"Softmax", "LogSoftmax"})
+    for (const char* k : {"nan", "inf", "3e38", "-inf"})
+      for (const char* width : {"9", "33"})
+        compare(std::string("  input %x: float32[5,") + width + "]\n  const %k: float32[5,1] = [1.0, " + k +
+                ", 2.0, 0.0, 1.0]\n  const %one: float32[5,1] = [" + k + ", 1.0, " + k +
+                ", 0.0, 1.0]\n  %z = Mul(%x, %k)\n  %w = Concat(%z, %one, %one) {axis = 1}\n  %y = " + op +
+                "(%w)\n  output %y as \"y\"\n");
+}
+
 TEST_CASE("matrix products: constant and run-time operands, batches that broadcast, bias and activation") {
   compare("  input %a: float32[37,64]\n" + constant("b", {64, 80}, 3) +
               "  %y = MatMul(%a, %b)\n  output %y as \"y\"\n",

@@ -25,7 +25,8 @@ void softmax_row(const float* x, float* y, int64_t n, bool log) {
   auto total = hn::Zero(d);
   float rest = 0;
   for_vectors(d, n, [&](int64_t at, int64_t count) {
-    const auto e = hn::Exp(d, hn::Sub(load_n(d, x + at, count), shift));
+    const auto below = hn::Sub(load_n(d, x + at, count), shift);
+    const auto e = hn::IfThenElse(hn::IsNaN(below), below, hn::Exp(d, below));  // Highway's loses NaN
     if (count == lanes) {
       total = hn::Add(total, e);
       if (!log) hn::StoreU(e, d, y + at);
@@ -40,9 +41,9 @@ void softmax_row(const float* x, float* y, int64_t n, bool log) {
   });
   const float sum = hn::GetLane(hn::SumOfLanes(d, total)) + rest;
   if (log) {
-    const auto offset = hn::Set(d, top + std::log(sum));
+    const auto scale = hn::Set(d, std::log(sum));  // taken off last: beside a large top it would vanish
     for_vectors(d, n, [&](int64_t at, int64_t count) {
-      store_n(d, hn::Sub(load_n(d, x + at, count), offset), y + at, count);
+      store_n(d, hn::Sub(hn::Sub(load_n(d, x + at, count), shift), scale), y + at, count);
     });
   } else {
     const auto scale = hn::Set(d, 1.0f / sum);
