@@ -20,8 +20,9 @@ int gather_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
     const int64_t raw = integer_at(a->inputs[1], s.in[1].dtype, i % indices),
                   at = raw < 0 ? raw + s.size : raw;
     if (at < 0 || at >= s.size) return index_fail(a, "Gather: index", raw, s.size);
-    std::memcpy(y + i * s.inner_bytes, x + ((i / indices) * s.size + at) * s.inner_bytes,
-                static_cast<size_t>(s.inner_bytes));
+    if (s.inner_bytes)
+      std::memcpy(y + i * s.inner_bytes, x + ((i / indices) * s.size + at) * s.inner_bytes,
+                  static_cast<size_t>(s.inner_bytes));
   }
   return run_ok;
 }
@@ -32,8 +33,11 @@ void plan_gather(const PlanView& v, Planned& p) {
   s->outer = product(x.dims, 0, s->axis);
   s->size = x.dims[s->axis];
   s->inner_bytes = product(x.dims, s->axis + 1, x.dims.size()) * element_bytes(x.dtype);
-  const int64_t units = s->inner_bytes ? s->outer * s->in[1].count : 0, work = s->out[0].count + units * 4;
-  if (units == 0) s->outer = 0;
+  if (s->outer == 0 || s->inner_bytes == 0) {  // nothing to copy, but a wrong index is still one
+    s->outer = 1;
+    s->inner_bytes = 0;
+  }
+  const int64_t units = s->outer * s->in[1].count, work = s->out[0].count + units * 4;
   finish(v, p, gather_fn, std::move(s), units, work);
 }
 
