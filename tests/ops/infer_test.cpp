@@ -1,34 +1,7 @@
 // Types, shapes and contents of results: a table of (operands, node, what is inferred).
-#include <catch2/catch.hpp>
+#include "inference_table.hpp"
 
-#include "one_node.hpp"
-
-using tenon::test::types_of;
-
-namespace {
-struct Case {
-  const char* given;
-  const char* node;
-  const char* expected;
-  int results = 1;
-};
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const Case& c : cases) {
-    INFO(c.node << "  of  " << c.given);
-    CHECK(types_of(c.given, c.node, c.results) == c.expected);
-  }
-}
-/// The text must be part of the message.
-template <size_t N>
-void check_refused(const Case (&cases)[N]) {
-  for (const Case& c : cases) {
-    INFO(c.node << "  of  " << c.given);
-    CHECK_THAT(types_of(c.given, c.node, c.results),
-               Catch::StartsWith("error: ") && Catch::Contains(c.expected));
-  }
-}
-}  // namespace
+using namespace tenon::test;
 
 TEST_CASE("elements broadcast, dims stay symbols") {
   check({

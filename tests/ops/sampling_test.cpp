@@ -1,31 +1,7 @@
 // Inference, upgrades and refusals of transforms, losses and sampling.
-#include <catch2/catch.hpp>
-
-#include "one_node.hpp"
+#include "inference_table.hpp"
 
 using namespace tenon::test;
-
-namespace {
-struct Case {
-  const char* given;
-  const char* node;
-  const char* expected;
-  int results = 1;
-};
-void check(std::initializer_list<Case> cases) {
-  for (const Case& c : cases) {
-    INFO(c.node << "  of  " << c.given);
-    CHECK(types_of(c.given, c.node, c.results) == c.expected);
-  }
-}
-void check_refused(std::initializer_list<Case> cases) {
-  for (const Case& c : cases) {
-    INFO(c.node << "  of  " << c.given);
-    CHECK_THAT(types_of(c.given, c.node, c.results),
-               Catch::StartsWith("error: ") && Catch::Contains(c.expected));
-  }
-}
-}  // namespace
 
 TEST_CASE("transforms and windows") {
   check({

@@ -1,35 +1,7 @@
 // Inference of operators of text, of ai.onnx.ml, of optimisers, and of attention with a state or graphs.
-#include <catch2/catch.hpp>
+#include "inference_table.hpp"
 
-#include "one_node.hpp"
-
-using tenon::test::body_of;
-using tenon::test::operators_of;
-using tenon::test::types_of;
-
-namespace {
-struct Case {
-  const char* given;
-  const char* node;
-  const char* expected;
-  int results = 1;
-};
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const Case& c : cases) {
-    INFO(c.node << "  of  " << c.given);
-    CHECK(types_of(c.given, c.node, c.results) == c.expected);
-  }
-}
-template <size_t N>
-void check_refused(const Case (&cases)[N]) {
-  for (const Case& c : cases) {
-    INFO(c.node << "  of  " << c.given);
-    CHECK_THAT(types_of(c.given, c.node, c.results),
-               Catch::StartsWith("error: ") && Catch::Contains(c.expected));
-  }
-}
-}  // namespace
+using namespace tenon::test;
 
 TEST_CASE("text keeps its shape where nothing is dropped") {
   check({
