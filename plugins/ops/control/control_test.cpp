@@ -6,13 +6,6 @@
 namespace tenon::reference::test {
 namespace {
 
-Value value(Tensor t) {
-  Value v;
-  v.tensor = std::move(t);
-  return v;
-}
-Value f32(Dims dims, const std::vector<double>& x) { return value(tensor(TN_FLOAT32, std::move(dims), x)); }
-Value i64(Dims dims, const std::vector<double>& x) { return value(tensor(TN_INT64, std::move(dims), x)); }
 Value truth(bool x) { return value(tensor(TN_BOOL, {}, {x ? 1.0 : 0.0})); }
 Value typed(tn_dtype dtype) {
   Value v;

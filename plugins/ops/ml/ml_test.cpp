@@ -7,12 +7,6 @@
 namespace tenon::reference::test {
 namespace {
 
-Value value(Tensor t) {
-  Value v;
-  v.tensor = std::move(t);
-  return v;
-}
-Value f32(Dims dims, const std::vector<double>& x) { return value(tensor(TN_FLOAT32, std::move(dims), x)); }
 Attr floats(std::string name, std::vector<double> v) {
   Attr a;
   a.name = std::move(name);

@@ -7,11 +7,6 @@
 namespace tenon::reference::test {
 namespace {
 
-Value value(Tensor t) {
-  Value v;
-  v.tensor = std::move(t);
-  return v;
-}
 struct Numbers {
   uint64_t seed;
   int64_t below(int64_t n) {

@@ -10,13 +10,6 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
                  infinity = std::numeric_limits<double>::infinity();
 
-Value value(Tensor t) {
-  Value v;
-  v.tensor = std::move(t);
-  return v;
-}
-Value f32(Dims dims, const std::vector<double>& x) { return value(tensor(TN_FLOAT32, std::move(dims), x)); }
-Value i64(Dims dims, const std::vector<double>& x) { return value(tensor(TN_INT64, std::move(dims), x)); }
 Value ramp(Dims dims) {
   std::vector<double> x(static_cast<size_t>(element_count(dims)));
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i) + 1;

@@ -7,12 +7,6 @@
 namespace tenon::reference::test {
 namespace {
 
-Value value(Tensor t) {
-  Value v;
-  v.tensor = std::move(t);
-  return v;
-}
-Value f32(Dims dims, const std::vector<double>& x) { return value(tensor(TN_FLOAT32, std::move(dims), x)); }
 /// Deterministic numbers in [-1, 1).
 Value noise(Dims dims, uint64_t seed) {
   std::vector<double> x(static_cast<size_t>(element_count(dims)));

@@ -39,6 +39,17 @@ struct Value {
   std::vector<Value> items;  // of a sequence; an optional has none or one
   bool present = true;
 };
+inline Value value(Tensor t) {
+  Value v;
+  v.tensor = std::move(t);
+  return v;
+}
+inline Value f32(Dims dims, const std::vector<double>& x) {
+  return value(tensor(TN_FLOAT32, std::move(dims), x));
+}
+inline Value i64(Dims dims, const std::vector<double>& x) {
+  return value(tensor(TN_INT64, std::move(dims), x));
+}
 inline Value absent() {
   Value v;
   v.present = false;
