@@ -7,15 +7,18 @@
 namespace tenon::reference {
 namespace {
 
-struct RealState : Base {
-  Load<double> load;
-  Store<double> store;
-  Activation f;
+/// A function over a block of elements, computed as C.
+template <class C, class F>
+struct MapState : Base {
+  Load<C> load;
+  Store<C> store;
+  F f;
 };
-int real_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
-  const auto& s = state<RealState>(a);
+template <class C, class F>
+int map_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
+  const auto& s = state<MapState<C, F>>(a);
   const auto r = tile_range(s.out[0].count, s.tiles, tile);
-  double x[block];
+  C x[block];
   for (int64_t i = r.begin; i < r.end; i += block) {
     const int64_t n = std::min(block, r.end - i);
     s.load(a->inputs[0], i, 1, n, x);
@@ -27,25 +30,6 @@ int real_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
 
 template <class C>
 using IntegerBlock = void (*)(C* x, int64_t n);
-template <class C>
-struct IntegerState : Base {
-  Load<C> load;
-  Store<C> store;
-  IntegerBlock<C> f;
-};
-template <class C>
-int integer_fn(const tn_kernel_args* a, uint32_t tile, uint32_t) {
-  const auto& s = state<IntegerState<C>>(a);
-  const auto r = tile_range(s.out[0].count, s.tiles, tile);
-  C x[block];
-  for (int64_t i = r.begin; i < r.end; i += block) {
-    const int64_t n = std::min(block, r.end - i);
-    s.load(a->inputs[0], i, 1, n, x);
-    s.f(x, n);
-    s.store(x, n, a->outputs[0], i);
-  }
-  return run_ok;
-}
 // Wrapping negation: the lowest number stays itself.
 template <class C>
 C negate(C x) noexcept {
@@ -100,12 +84,12 @@ template <class C>
 bool plan_integer(const PlanView& v, Planned& p) {
   const auto f = integer_function<C>(v.op_name());
   if (!f) return false;
-  auto s = make_state<IntegerState<C>>(v);
+  auto s = make_state<MapState<C, IntegerBlock<C>>>(v);
   s->load = loader<C>(s->in[0].dtype);
   s->store = storer<C>(s->out[0].dtype);
   s->f = f;
   const int64_t n = s->out[0].count;
-  finish(v, p, integer_fn<C>, std::move(s), n, n);
+  finish(v, p, map_fn<C, IntegerBlock<C>>, std::move(s), n, n);
   return true;
 }
 
@@ -118,7 +102,7 @@ void plan_unary(const PlanView& v, Planned& p) {
   const auto* f =
       find_real_function(op == "Gelu" && attrs.get_string("approximate", "none") == "tanh" ? "GeluTanh" : op);
   if (!f) fail(format("%s does not take elements of type %s", op.c_str(), dtype_name(dtype)));
-  auto s = make_state<RealState>(v);
+  auto s = make_state<MapState<double, Activation>>(v);
   s->load = loader<double>(dtype);
   s->store = storer<double>(s->out[0].dtype);
   s->f = {f->apply, f->alpha, f->beta};
@@ -127,7 +111,7 @@ void plan_unary(const PlanView& v, Planned& p) {
   else if (op != "Clip")
     s->f = {f->apply, attrs.get_float("alpha", f->alpha), attrs.get_float("beta", f->beta)};
   const int64_t n = s->out[0].count;
-  finish(v, p, real_fn, std::move(s), n, n * 8);
+  finish(v, p, map_fn<double, Activation>, std::move(s), n, n * 8);
 }
 
 // IsNaN, IsInf: bool from reals.
