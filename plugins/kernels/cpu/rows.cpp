@@ -25,8 +25,7 @@ void softmax_row(const float* x, float* y, int64_t n, bool log) {
   auto total = hn::Zero(d);
   float rest = 0;
   for_vectors(d, n, [&](int64_t at, int64_t count) {
-    const auto below = hn::Sub(load_n(d, x + at, count), shift);
-    const auto e = hn::IfThenElse(hn::IsNaN(below), below, hn::Exp(d, below));  // Highway's loses NaN
+    const auto e = exponential(d, hn::Sub(load_n(d, x + at, count), shift));
     if (count == lanes) {
       total = hn::Add(total, e);
       if (!log) hn::StoreU(e, d, y + at);
