@@ -1,8 +1,8 @@
 // The plugin tenon.rules: passes `raise` and `fuse`, and the engine behind `tenon rules`.
 #include "tenon/sdk/plugin.hpp"
 
-#include "engine.hpp"
-#include "prove.hpp"
+#include "match/engine.hpp"
+#include "prove/prove.hpp"
 
 namespace tenon::rules {
 namespace {

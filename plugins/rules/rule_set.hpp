@@ -2,9 +2,9 @@
 #pragma once
 #include <unordered_map>
 
-#include "loader.hpp"
+#include "load/loader.hpp"
+#include "load/variants.hpp"
 #include "tenon/abi/rules.h"
-#include "variants.hpp"
 
 namespace tenon::rules {
 

@@ -1,0 +1,386 @@
+#include "match/engine.hpp"
+
+#include <algorithm>
+
+namespace tenon::rules {
+namespace {
+
+constexpr uint32_t give_up_after_rollbacks = 8;
+constexpr uint32_t wide_value = 64;  // more readers than this: losing one makes no pattern possible
+constexpr uint64_t max_near_misses = 20000;
+
+uint64_t key(uint32_t entry, tn_node root) { return static_cast<uint64_t>(entry) << 32 | root; }
+
+}  // namespace
+
+Engine::Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& rules, RewriteServices services,
+               EngineListener& listener, EngineOptions options)
+    : graph_(graph),
+      ops_(ops),
+      rules_(rules),
+      listener_(listener),
+      options_(std::move(options)),
+      matcher_(graph, ops),
+      checker_(graph, ops),
+      rewriter_(graph, ops, services) {
+  states_.resize(rules.entries().size());
+  matcher_.made_by = [this](const Rule& rule, tn_node n) {
+    const auto i = tags_.find(n);
+    return i != tags_.end() && std::find(i->second.begin(), i->second.end(), &rule) != i->second.end();
+  };
+}
+
+/// Which rules run: stage, level, precision, switches (rule id, switch name, aliases, in that order).
+void Engine::choose() {
+  for (uint32_t e = 0; e < states_.size(); ++e) {
+    const Rule& r = *rules_.entries()[e].rule;
+    std::string why;
+    if (!options_.only_rule.empty()) {
+      states_[e].active = r.name == options_.only_rule;
+    } else if (r.stage == options_.stage) {
+      std::string_view said = listener_.switch_of(r.name);
+      if (said.empty()) said = listener_.switch_of(r.switch_name);
+      for (size_t i = 0; said.empty() && i < r.aliases.size(); ++i) said = listener_.switch_of(r.aliases[i]);
+      const std::string& mode = options_.precision;
+      if (said == "off")
+        why = "switched off";
+      else if (said.empty() && !r.enabled)
+        why = "off unless a switch or a chain asks for it";
+      else if (r.level > options_.level)
+        why = "needs level " + std::to_string(r.level) + ", the run has " + std::to_string(options_.level);
+      else if (r.precision != Precision::Exact && mode == "strict")
+        why =
+            std::string("class ") + precision_name(r.precision) + " does not run under precision mode strict";
+      else if (r.precision == Precision::Approx && mode != "fast")
+        why = "class approx runs under precision mode fast alone, the mode is " + mode;
+      states_[e].active = why.empty();
+      if (!why.empty()) {
+        tn_explain_record x{};
+        x.size = sizeof x;
+        x.reason = TN_REASON_SWITCH;
+        x.who = sdk::str(r.name);
+        x.root = x.value = TN_NONE;
+        x.got = sdk::str(why);
+        listener_.explain(x);
+      }
+    }
+    if (states_[e].active)
+      for (const auto& v : rules_.entries()[e].variants) depth_ = std::max(depth_, v.depth);
+  }
+}
+
+uint32_t Engine::topological(tn_node n) { return n < topological_.size() ? topological_[n] : 0; }
+
+void Engine::run() {
+  choose();
+  if (std::none_of(states_.begin(), states_.end(), [](const State& s) { return s.active; })) return;
+  const auto* api = graph_.api();
+  topological_.assign(api->node_bound(graph_.raw()), 0);
+  std::vector<tn_node> nodes;
+  for (tn_region r = 0; r < api->region_bound(graph_.raw()); ++r) {
+    tn_region_info info{};
+    info.size = sizeof info;
+    if (api->region(graph_.raw(), r, &info) != TN_OK) continue;
+    if (info.parent != TN_NONE) {
+      // Bodies that fused nodes keep are what they were fused from; only regions that run are looked at.
+      const tn_node_info parent = graph_.node(info.parent);
+      const tn_op_def* def = parent.alive ? ops_.find(parent.op) : nullptr;
+      if (!def || !(def->flags & TN_OP_CONTROL_FLOW)) continue;
+    } else if (r != api->main_region) {
+      continue;
+    }
+    const tn_node* ids = nullptr;
+    uint32_t count = 0;
+    if (api->nodes(graph_.raw(), r, &ids, &count) != TN_OK) continue;
+    for (uint32_t i = 0; i < count; ++i) {
+      topological_[ids[i]] = static_cast<uint32_t>(nodes.size());
+      nodes.push_back(ids[i]);
+    }
+  }
+  for (int64_t round = 0; round < options_.max_rounds && !nodes.empty() && !limit_ && !listener_.cancelled();
+       ++round) {
+    sweep(nodes);
+    apply_round();
+    nodes.clear();
+    for (const tn_node n : dirty_) {
+      reach_[n] = 0;
+      if (graph_.node(n).alive) nodes.push_back(n);
+    }
+    dirty_.clear();
+    std::sort(nodes.begin(), nodes.end(), [&](tn_node a, tn_node b) {
+      return topological(a) != topological(b) ? topological(a) < topological(b) : a < b;
+    });
+  }
+  if (!nodes.empty() && !limit_ && !listener_.cancelled()) {
+    // Do rules still act on what they made? Then it is the limit that stopped them.
+    sweep(nodes);
+    std::string names;
+    for (const auto& c : candidates_) {
+      const std::string& name = rules_.entries()[c.entry].rule->name;
+      if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+    }
+    if (!candidates_.empty())
+      listener_.warn("E311", "after " + std::to_string(options_.max_rounds) +
+                                 " rounds these rules still find something to rewrite: " + names +
+                                 "; raise max_rounds, or mark a rule that undoes another's work \"once\"");
+  }
+  tell();
+}
+
+void Engine::sweep(const std::vector<tn_node>& nodes) {
+  candidates_.clear();
+  pool_.clear();
+  for (const tn_node n : nodes) {
+    const auto* anchored = rules_.anchored(graph_.node(n).op);
+    if (!anchored) continue;
+    for (const auto& a : *anchored)
+      if (states_[a.entry].active) look(a.entry, a.variants, n);
+  }
+}
+
+void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node anchor) {
+  const auto& e = rules_.entries()[entry];
+  Refusal refusal;
+  NearMiss near;
+  uint32_t near_size = 0;
+  bool over_budget = false;
+  Match match;
+  uint32_t refused_size = 0;
+  for (const uint32_t v : variants) {
+    const Variant& variant = e.variants[v];
+    const int before = refusal.progress;
+    const auto result = matcher_.run(
+        variant, anchor, &match, [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); },
+        options_.detailed);
+    if (refusal.progress != before) refused_size = static_cast<uint32_t>(variant.nodes.size());
+    if (result == Matcher::Found) {
+      Candidate c{entry,
+                  v,
+                  anchor,
+                  topological(anchor),
+                  static_cast<uint32_t>(match.nodes.size()),
+                  static_cast<uint32_t>(pool_.size())};
+      pool_.insert(pool_.end(), match.nodes.begin(), match.nodes.end());
+      candidates_.push_back(c);
+      return;
+    }
+    over_budget = over_budget || result == Matcher::OverBudget;
+    const NearMiss& m = matcher_.near_miss();
+    const uint32_t size = static_cast<uint32_t>(variant.nodes.size());
+    // Fewest nodes missing, not most found: else the largest variant always wins.
+    if (options_.detailed && m.at != near.at &&
+        (near_size == 0 || size - m.matched < near_size - near.matched) && (m.matched > 0)) {
+      near = m;
+      near_size = size;
+    }
+  }
+  if (over_budget && !refusal.any()) {
+    refusal.reason = TN_REASON_BUDGET;
+    refusal.got = "no answer within " + std::to_string(Matcher::step_budget) + " steps";
+  }
+  if (refusal.any()) {
+    refuse(entry, anchor, std::move(refusal), refused_size, refused_size);
+  } else if (options_.detailed && near_size && near_misses_ < max_near_misses) {
+    ++near_misses_;
+    Refusal r;
+    r.reason = TN_REASON_STRUCTURE;
+    r.value = near.value;
+    r.expr = near.wanted.empty() ? "" : "wanted " + near.wanted;
+    if (near.at != TN_NONE)
+      r.got = graph_.node_name(near.at) + " is " + std::string(graph_.op_name(graph_.node(near.at).op));
+    else if (near.value != TN_NONE)
+      r.got = graph_.value_name(near.value) + " has no such producer";
+    refuse(entry, anchor, std::move(r), near.matched, near_size);
+  }
+}
+
+void Engine::refuse(uint32_t entry, tn_node root, Refusal refusal, uint32_t matched, uint32_t pattern) {
+  told_[key(entry, root)] = {std::move(refusal), matched, pattern, topological(root)};
+}
+
+/// First claim wins: by priority, larger pattern, place in the graph, name of the rule.
+void Engine::apply_round() {
+  std::sort(candidates_.begin(), candidates_.end(), [&](const Candidate& a, const Candidate& b) {
+    const auto& x = rules_.entries()[a.entry];
+    const auto& y = rules_.entries()[b.entry];
+    if (x.order != y.order) return x.order < y.order;
+    if (a.size != b.size) return a.size > b.size;
+    if (a.topological != b.topological) return a.topological < b.topological;
+    if (a.entry != b.entry) return x.rule->name < y.rule->name;
+    return a.anchor < b.anchor;
+  });
+  reach_.resize(graph_.api()->node_bound(graph_.raw()), 0);
+  size_t done = 0;
+  for (const auto& c : candidates_) {
+    if (limit_ || (++done % 256 == 0 && listener_.cancelled())) return;
+    if (states_[c.entry].active) apply(c);
+  }
+}
+
+void Engine::lost(const Candidate& c) {
+  Refusal r;
+  r.reason = TN_REASON_LOST;
+  r.progress = 0;
+  for (uint32_t i = 0; i < c.size; ++i) {
+    const auto gone = erased_by_.find(pool_[c.first_node + i]);
+    if (gone == erased_by_.end()) continue;
+    if (gone->second == c.entry) return;  // a smaller variant of what this very rule took: no loss
+    const auto& winner = rules_.entries()[gone->second];
+    r.got = "lost to " + winner.rule->name + " (priority " + std::to_string(winner.rule->priority) + ")";
+    break;
+  }
+  if (r.got.empty()) r.got = "lost to an earlier rewrite beside it";
+  if (graph_.node(c.anchor).alive) {
+    spread(c.anchor, 1);  // retried
+  }
+  refuse(c.entry, c.anchor, std::move(r), c.size, c.size);
+}
+
+void Engine::apply(const Candidate& c) {
+  const auto& e = rules_.entries()[c.entry];
+  State& state = states_[c.entry];
+  Refusal refusal;
+  Match match;
+  // The graph may have changed since the sweep, so the match is made again; what still stands may be
+  // rewritten.
+  if (!graph_.node(c.anchor).alive ||
+      matcher_.run(
+          e.variants[c.variant], c.anchor, &match,
+          [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); }, false) != Matcher::Found)
+    return lost(c);
+  std::vector<tn_value> boundary;
+  std::vector<tn_node> old = match.nodes;
+  old.insert(old.end(), match.inner.begin(), match.inner.end());
+  std::string names;
+  for (const tn_node n : old) {
+    const tn_node_info info = graph_.node(n);
+    for (uint32_t i = 0; i < info.input_count; ++i)
+      if (info.inputs[i] != TN_NONE) boundary.push_back(info.inputs[i]);
+    if (options_.detailed) names += (names.empty() ? "" : ", ") + graph_.node_name(n);
+  }
+  refusal = {};
+  const auto outcome = rewriter_.apply(match, &refusal);
+  if (outcome == Rewriter::LimitReached) {
+    limit_ = true;
+    return;
+  }
+  if (outcome == Rewriter::Refused) {
+    if (refusal.reason == TN_REASON_ROLLBACK && ++state.rollbacks == give_up_after_rollbacks) {
+      state.active = false;
+      listener_.warn("E312", "rule '" + e.rule->name +
+                                 "' is off for the rest of this run: " + std::to_string(state.rollbacks) +
+                                 " rewrites in a row were undone, the last because " + refusal.got);
+    }
+    return refuse(c.entry, c.anchor, std::move(refusal), c.size, c.size);
+  }
+  state.rollbacks = 0;
+  ++state.applied;
+  ++applied_;
+  told_.erase(key(c.entry, c.anchor));
+  std::vector<const Rule*> tags;
+  if (e.rule->once) tags.push_back(e.rule.get());
+  for (const tn_node n : old) {
+    if (graph_.node(n).alive) continue;
+    erased_by_[n] = c.entry;
+    if (const auto t = tags_.find(n); t != tags_.end()) {
+      tags.insert(tags.end(), t->second.begin(), t->second.end());
+      tags_.erase(t);
+    }
+  }
+  const uint32_t place = topological(c.anchor);
+  const tn_node bound = graph_.api()->node_bound(graph_.raw());
+  reach_.resize(bound, 0);
+  topological_.resize(bound, 0);
+  for (const tn_node n : rewriter_.made()) {
+    topological_[n] = place;
+    if (!tags.empty()) tags_[n] = tags;
+  }
+  touched(boundary, rewriter_.made());
+  tn_explain_record x{};
+  x.size = sizeof x;
+  x.reason = TN_REASON_APPLIED;
+  x.who = sdk::str(e.rule->name);
+  x.root = rewriter_.made().empty() ? TN_NONE : rewriter_.made().back();
+  x.value = TN_NONE;
+  x.matched_nodes = x.pattern_nodes = c.size;
+  std::string got;
+  if (options_.detailed) {
+    got = graph_.node_name(x.root) + " <- " + names;
+    if (rewriter_.constant_bytes_added())
+      got += "; new constants: " + std::to_string(rewriter_.constant_bytes_added()) + " bytes";
+  }
+  x.got = sdk::str(got);
+  listener_.explain(x);
+}
+
+/// Looks again at what is downstream of the new nodes, and of values that lost readers, as far as a pattern
+/// reaches.
+void Engine::touched(const std::vector<tn_value>& boundary, const std::vector<tn_node>& made) {
+  for (const tn_node n : made) spread(n, depth_);
+  for (const tn_value v : boundary) {
+    const auto info = graph_.value(v);
+    if (info.kind == TN_VALUE_DEAD || info.kind == TN_VALUE_CONSTANT || info.use_count > wide_value) continue;
+    const auto users = graph_.users(v).copy();
+    for (const auto& u : users)
+      if (u.node != TN_NONE) spread(u.node, depth_);
+  }
+}
+
+void Engine::spread(tn_node from, uint32_t depth) {
+  queue_.assign(1, from);
+  for (uint32_t left = std::min(depth, 200u); left > 0 && !queue_.empty(); --left) {
+    next_queue_.clear();
+    for (const tn_node n : queue_) {
+      if (n >= reach_.size() || reach_[n] >= left) continue;
+      if (!reach_[n]) dirty_.push_back(n);
+      reach_[n] = static_cast<uint8_t>(left);
+      const tn_node_info info = graph_.node(n);
+      if (!info.alive) continue;
+      for (uint32_t k = 0; k < info.output_count; ++k) {
+        if (info.outputs[k] == TN_NONE) continue;
+        for (const auto& u : graph_.users(info.outputs[k]))
+          if (u.node != TN_NONE) next_queue_.push_back(u.node);
+      }
+    }
+    queue_.swap(next_queue_);
+  }
+}
+
+/// Reasons as they stand at the end, in the order of rules and places, then the counts.
+void Engine::tell() {
+  std::vector<std::pair<uint64_t, const Told*>> all;
+  for (const auto& t : told_) all.emplace_back(t.first, &t.second);
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    if (a.first >> 32 != b.first >> 32) return a.first >> 32 < b.first >> 32;
+    if (a.second->topological != b.second->topological) return a.second->topological < b.second->topological;
+    return a.first < b.first;
+  });
+  for (const auto& [k, t] : all) {
+    // What was refused at a node that another rule took away since is of no interest.
+    if (t->refusal.reason != TN_REASON_LOST && !graph_.node(static_cast<tn_node>(k & 0xffffffffu)).alive)
+      continue;
+    State& state = states_[k >> 32];
+    if (t->refusal.reason != TN_REASON_STRUCTURE) ++state.matched;
+    tn_explain_record x{};
+    x.size = sizeof x;
+    x.reason = t->refusal.reason;
+    x.who = sdk::str(rules_.entries()[k >> 32].rule->name);
+    x.root = static_cast<tn_node>(k & 0xffffffffu);
+    if (!graph_.node(x.root).alive) x.root = TN_NONE;
+    x.value = t->refusal.value;
+    if (x.value != TN_NONE && graph_.value(x.value).kind == TN_VALUE_DEAD) x.value = TN_NONE;
+    x.expr = sdk::str(t->refusal.expr);
+    x.got = sdk::str(t->refusal.got);
+    x.hint = sdk::str(t->refusal.hint);
+    x.matched_nodes = t->matched_nodes;
+    x.pattern_nodes = t->pattern_nodes;
+    listener_.explain(x);
+  }
+  for (uint32_t e = 0; e < states_.size(); ++e) {
+    const State& s = states_[e];
+    if (s.matched + s.applied)
+      listener_.count(rules_.entries()[e].rule->name, s.matched + s.applied, s.applied);
+  }
+}
+
+}  // namespace tenon::rules

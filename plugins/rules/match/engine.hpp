@@ -1,0 +1,89 @@
+// Runs a rule set over a graph: sweeps, sorts out conflicts, rewrites, looks again only near what changed.
+#pragma once
+#include "match/rewrite.hpp"
+#include "rule_set.hpp"
+#include "tenon/sdk/pass.hpp"
+
+namespace tenon::rules {
+
+struct EngineOptions {
+  Stage stage = Stage::Fuse;
+  int64_t max_rounds = 10;
+  int32_t level = 3;
+  std::string precision = "faithful";
+  bool detailed = false;
+  std::string only_rule;  // tests: this rule alone, whatever its switches and stage say
+};
+
+/// What the engine tells; a pass forwards it to the host.
+class EngineListener {
+ public:
+  virtual ~EngineListener() = default;
+  virtual std::string_view switch_of(const std::string&) { return {}; }
+  virtual void explain(const tn_explain_record&) {}
+  virtual void count(const std::string&, uint64_t, uint64_t) {}
+  virtual void warn(const std::string&, const std::string&) {}
+  virtual bool cancelled() { return false; }
+};
+
+class Engine {
+ public:
+  Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& rules, RewriteServices services,
+         EngineListener& listener, EngineOptions options);
+  void run();
+  uint64_t applied() const { return applied_; }
+
+ private:
+  struct State {  // of a rule
+    bool active = false;
+    uint64_t matched = 0, applied = 0;
+    uint32_t rollbacks = 0;  // since the last success
+  };
+  struct Candidate {
+    uint32_t entry, variant;
+    tn_node anchor;
+    uint32_t topological, size;
+    uint32_t first_node;  // into pool_: the matched nodes, `size` of them
+  };
+  struct Told {
+    Refusal refusal;
+    uint32_t matched_nodes = 0, pattern_nodes = 0;
+    uint32_t topological = 0;
+  };
+
+  void choose();
+  void sweep(const std::vector<tn_node>& nodes);
+  void look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node anchor);
+  void apply_round();
+  void apply(const Candidate& c);
+  void touched(const std::vector<tn_value>& boundary, const std::vector<tn_node>& made);
+  void spread(tn_node from, uint32_t depth);
+  uint32_t topological(tn_node n);
+  void refuse(uint32_t entry, tn_node root, Refusal refusal, uint32_t matched, uint32_t pattern);
+  void lost(const Candidate& c);
+  void tell();
+
+  const GraphAccess& graph_;
+  const OpCatalog& ops_;
+  const RuleSet& rules_;
+  EngineListener& listener_;
+  EngineOptions options_;
+  Matcher matcher_;
+  MatchChecker checker_;
+  Rewriter rewriter_;
+  std::vector<State> states_;
+  uint32_t depth_ = 1;  // of the deepest active variant
+  std::vector<uint32_t> topological_;
+  std::vector<Candidate> candidates_;
+  std::vector<tn_node> pool_;
+  std::vector<tn_node> dirty_;
+  std::vector<uint8_t> reach_;  // per node: depth that a change still spreads from it, this round
+  std::vector<tn_node> queue_, next_queue_;
+  std::unordered_map<tn_node, uint32_t> erased_by_;             // entry
+  std::unordered_map<tn_node, std::vector<const Rule*>> tags_;  // rules flagged once that made a node
+  std::unordered_map<uint64_t, Told> told_;                     // by (entry, root)
+  uint64_t near_misses_ = 0, applied_ = 0;
+  bool limit_ = false;
+};
+
+}  // namespace tenon::rules

@@ -1,0 +1,411 @@
+#include "match/matcher.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tenon::rules {
+
+std::string GraphAccess::value_name(tn_value v) const {
+  if (v == TN_NONE) return "(none)";
+  const auto i = value(v);
+  if (i.name.size) return sdk::text(i.name);
+  if (i.kind == TN_VALUE_RESULT) return "a result of " + node_name(i.producer);
+  return "value " + std::to_string(v);
+}
+std::string GraphAccess::node_name(tn_node n) const {
+  if (n == TN_NONE) return "(none)";
+  const auto i = node(n);
+  return i.name.size ? sdk::text(i.name) : "(unnamed " + std::string(op_name(i.op)) + ")";
+}
+
+const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::string_view text,
+                                   const OpCatalog& ops, tn_attr* scratch) {
+  if (const tn_attr* a = sdk::find_attr(node, name)) return a;
+  const tn_op_def* def = ops.find(node.op);
+  for (uint32_t i = 0; def && i < def->attr_count; ++i) {
+    const tn_attr_def& d = def->attrs[i];
+    if (sdk::view(d.name) != text) continue;
+    if (!d.has_default) return nullptr;
+    *scratch = {};
+    scratch->name = name;
+    scratch->kind = d.kind;
+    if (d.kind == TN_ATTR_INT)
+      scratch->u.i = d.default_int;
+    else if (d.kind == TN_ATTR_FLOAT)
+      scratch->u.f = d.default_float;
+    else if (d.kind == TN_ATTR_STRING)
+      scratch->u.s = d.default_string;
+    else if (d.kind == TN_ATTR_INTS)
+      scratch->u.ints = d.default_ints, scratch->count = d.count;
+    else
+      return nullptr;
+    return scratch;
+  }
+  return nullptr;
+}
+
+bool meets(const Predicate& wish, const tn_attr& a) {
+  switch (a.kind) {
+    case TN_ATTR_INT:
+      return wish.number(static_cast<double>(a.u.i));
+    case TN_ATTR_FLOAT:
+      return wish.number(a.u.f);
+    case TN_ATTR_STRING:
+      return wish.text(sdk::view(a.u.s));
+    case TN_ATTR_INTS:
+    case TN_ATTR_FLOATS: {  // a list is meant whole
+      if (wish.one_of.size() != a.count) return false;
+      for (uint64_t i = 0; i < a.count; ++i) {
+        const double v = a.kind == TN_ATTR_INTS ? static_cast<double>(a.u.ints[i]) : a.u.floats[i];
+        if (wish.one_of[i].is_text || wish.one_of[i].number != v) return false;
+      }
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+void Matcher::undo(size_t trail, size_t goals) {
+  while (trail_.size() > trail) {
+    const Trail t = trail_.back();
+    trail_.pop_back();
+    if (t.is_node)
+      match_->nodes[t.index] = TN_NONE;
+    else
+      match_->values[t.index] = unbound;
+  }
+  goals_.resize(goals);
+}
+
+void Matcher::miss(tn_node at, tn_value value, const VariantNode* wanted) {
+  if (!detailed_) return;
+  uint32_t matched = 0;
+  for (const tn_node n : match_->nodes) matched += n != TN_NONE;
+  if (matched <= near_.matched && near_.at != TN_NONE) return;
+  near_ = {matched, at, value, {}};
+  if (wanted)
+    for (const tn_sym s : wanted->what->ops)
+      near_.wanted += (near_.wanted.empty() ? "" : "|") + std::string(ops_.text(s));
+}
+
+bool Matcher::bind(uint32_t value, tn_value graph_value) {
+  tn_value& slot = match_->values[value];
+  if (slot != unbound) return slot == graph_value;
+  slot = graph_value;
+  trail_.push_back({false, value});
+  return true;
+}
+
+bool Matcher::commutes(const VariantNode& n, tn_sym op) const {
+  if (n.from->commute) return *n.from->commute;
+  for (const auto& f : flags_)
+    if (f.first == op) return f.second & TN_OP_COMMUTATIVE;
+  const tn_op_def* def = ops_.find(op);
+  flags_.emplace_back(op, def ? def->flags : 0u);
+  return flags_.back().second & TN_OP_COMMUTATIVE;
+}
+
+bool Matcher::attributes(const VariantNode& n, const tn_node_info& info) {
+  for (const auto& w : n.what->attrs) {
+    tn_attr scratch;
+    const tn_attr* a = effective_attribute(info, w.symbol, w.name, ops_, &scratch);
+    if (!a || !meets(w.wish, *a)) return false;
+  }
+  return true;
+}
+
+/// A constant of one element matches by value, whatever its rank, unless its rank would widen the result.
+bool Matcher::literal(const Slot& s, tn_value v, const tn_value* in, uint32_t count) {
+  const auto info = graph_.value(v);
+  if (info.kind != TN_VALUE_CONSTANT) return false;
+  const bool ranked = info.type.rank >= 0;
+  int64_t numel = 1;
+  for (int32_t i = 0; ranked && i < info.type.rank; ++i) {
+    const tn_dim d = info.type.dims[i];
+    numel = d < 0 || d > (1 << 20) ? -1 : numel * d;
+    if (numel < 0 || numel > (1 << 20)) return s.literal.empty();
+  }
+  if (!ranked) return false;
+  if (numel == 1 && info.type.rank > 0 && count > 1) {
+    bool other = false, fits = false;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (in[i] == v || in[i] == TN_NONE) continue;
+      other = true;
+      fits = fits || graph_.value(in[i]).type.rank >= info.type.rank;
+    }
+    if (other && !fits) return false;
+  }
+  if (s.literal.empty()) return true;
+  if (static_cast<int64_t>(s.literal.size()) != numel) return false;
+  tn_tensor t;
+  if (!graph_.constant(v, &t)) return false;
+  double rtol = s.rtol;
+  if (rtol < 0) rtol = t.dtype == TN_FLOAT16 ? 2e-3 : t.dtype == TN_BFLOAT16 ? 1e-2 : 1e-5;
+  bool ok = true;
+  const bool numbers = sdk::visit_number(t.dtype, [&](auto zero) {
+    const auto* p = static_cast<const decltype(zero)*>(t.data);
+    for (size_t i = 0; i < s.literal.size() && ok; ++i) {
+      const double x = static_cast<double>(p[i]), wanted = s.literal[i];
+      ok = std::fabs(x - wanted) <= s.atol + rtol * std::fabs(wanted);
+    }
+  });
+  return numbers && ok;
+}
+
+/// Cheap tests of operand i before anything is bound: literals, what is bound already, what producers can be.
+bool Matcher::slot(const VariantNode& n, size_t i, tn_value v, const tn_value* in, uint32_t count) {
+  const Slot& s = n.what->in[i];
+  if (s.kind == Slot::Any) return true;
+  if (v == TN_NONE) return s.optional;
+  if (s.constant && !literal(s, v, in, count)) return false;
+  const uint32_t value = n.in[i];
+  if (value == none) return true;
+  if (match_->values[value] != unbound) return match_->values[value] == v;
+  const uint32_t p = variant_->producer[value];
+  if (p == none) return true;
+  const auto info = graph_.value(v);
+  if (info.kind != TN_VALUE_RESULT || info.index != variant_->producer_result[value]) {
+    miss(TN_NONE, v, &variant_->nodes[p]);
+    return false;
+  }
+  const tn_node_info made = graph_.node(info.producer);
+  const auto& ops = variant_->nodes[p].what->ops;
+  const bool assoc = variant_->nodes[p].from->assoc;
+  if (std::find(ops.begin(), ops.end(), made.op) == ops.end()) {
+    miss(info.producer, v, &variant_->nodes[p]);
+    return false;
+  }
+  return assoc || match_->nodes[p] == TN_NONE || match_->nodes[p] == info.producer;
+}
+
+bool Matcher::operands(uint32_t n, const tn_value* in, uint32_t count, size_t goal) {
+  const VariantNode& vn = variant_->nodes[n];
+  const size_t slots = vn.what->in.size();
+  for (uint32_t i = static_cast<uint32_t>(slots); i < count; ++i)
+    if (in[i] != TN_NONE) return false;  // an operand the pattern does not speak of
+  for (size_t i = 0; i < slots; ++i)
+    if (!slot(vn, i, i < count ? in[i] : TN_NONE, in, count)) return false;
+  const size_t trail = trail_.size(), goals = goals_.size();
+  bool ok = true;
+  for (size_t i = 0; i < slots && ok; ++i) {
+    const uint32_t value = vn.in[i];
+    if (value == none || vn.what->in[i].kind == Slot::Any) continue;
+    const tn_value v = i < count ? in[i] : TN_NONE;
+    const bool fresh = match_->values[value] == unbound;
+    ok = bind(value, v);
+    const uint32_t p = variant_->producer[value];
+    if (ok && fresh && p != none && v != TN_NONE && match_->nodes[p] == TN_NONE)
+      goals_.push_back({p, graph_.value(v).producer});
+  }
+  if (ok && solve(goal + 1)) return true;
+  undo(trail, goals);
+  return false;
+}
+
+bool Matcher::chain_operand(uint32_t n, const tn_node_info& info, size_t goal) {
+  const VariantNode& vn = variant_->nodes[n];
+  if (vn.chain == none) return solve(goal + 1);
+  const uint32_t p = variant_->producer[vn.chain];
+  const uint32_t last = commutes(vn, info.op) ? std::min<uint32_t>(2, info.input_count)
+                                              : std::min<uint32_t>(1, info.input_count);
+  for (uint32_t i = 0; i < last; ++i) {
+    const tn_value v = info.inputs[i];
+    if (v == TN_NONE) continue;
+    const auto vi = graph_.value(v);
+    if (p != none && (vi.kind != TN_VALUE_RESULT || vi.index != variant_->producer_result[vn.chain])) {
+      miss(TN_NONE, v, &variant_->nodes[p]);
+      continue;
+    }
+    const size_t trail = trail_.size(), goals = goals_.size();
+    if (bind(vn.chain, v)) {
+      if (p != none) goals_.push_back({p, vi.producer});
+      if (solve(goal + 1)) return true;
+    }
+    undo(trail, goals);
+    if (steps_ > step_budget) return false;
+  }
+  return false;
+}
+
+bool Matcher::match_node(uint32_t n, tn_node at, size_t goal) {
+  if (++steps_ > step_budget) return false;
+  const VariantNode& vn = variant_->nodes[n];
+  const tn_node_info info = graph_.node(at);
+  if (!info.alive || info.region != match_->region) return false;
+  if (std::find(vn.what->ops.begin(), vn.what->ops.end(), info.op) == vn.what->ops.end()) {
+    miss(at, TN_NONE, &vn);
+    return false;
+  }
+  if (match_->has(at)) return false;
+  if ((vn.from->since && info.op_version < vn.from->since) ||
+      (vn.from->until && info.op_version > vn.from->until))
+    return false;
+  if (variant_->rule->once && made_by && made_by(*variant_->rule, at)) return false;
+  if (!attributes(vn, info)) {
+    miss(at, TN_NONE, nullptr);
+    return false;
+  }
+  const size_t trail = trail_.size(), goals = goals_.size();
+  match_->nodes[n] = at;
+  trail_.push_back({true, n});
+  for (size_t k = 0; k < vn.out.size(); ++k) {
+    if (vn.out[k] == none) continue;
+    const tn_value v = k < info.output_count ? info.outputs[k] : TN_NONE;
+    if (!bind(vn.out[k], v)) {
+      undo(trail, goals);
+      return false;
+    }
+  }
+  bool ok = false;
+  if (vn.what->any_operands) {
+    ok = chain_operand(n, info, goal);
+  } else if (vn.from->assoc) {
+    ok = assoc(n, at, goal);
+  } else {
+    ok = operands(n, info.inputs, info.input_count, goal);
+    if (!ok && info.input_count >= 2 && vn.what->in.size() >= 2 && info.inputs[0] != info.inputs[1] &&
+        steps_ <= step_budget && commutes(vn, info.op)) {
+      std::vector<tn_value> swapped(info.inputs, info.inputs + info.input_count);
+      std::swap(swapped[0], swapped[1]);
+      ok = operands(n, swapped.data(), info.input_count, goal);
+    }
+  }
+  if (!ok) undo(trail, goals);
+  return ok;
+}
+
+/// Flattens a tree of one operator, single-use inside, into as many leaves as the pattern lists.
+bool Matcher::assoc(uint32_t n, tn_node at, size_t goal) {
+  const tn_node_info info = graph_.node(at);
+  if (info.input_count != 2 || info.inputs[0] == TN_NONE || info.inputs[1] == TN_NONE) return false;
+  std::vector<tn_value> leaves{info.inputs[0], info.inputs[1]};
+  return assoc_tree(n, leaves, goal);
+}
+
+bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal) {
+  const VariantNode& vn = variant_->nodes[n];
+  if (++steps_ > step_budget) return false;
+  if (leaves.size() == vn.what->in.size()) {
+    std::vector<bool> used(leaves.size());
+    return assoc_assign(n, leaves, used, 0, goal);
+  }
+  const tn_sym op = graph_.node(match_->nodes[n]).op;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const tn_value leaf = leaves[i];
+    const auto v = graph_.value(leaf);
+    if (v.kind != TN_VALUE_RESULT || v.use_count != 1) continue;
+    const tn_node_info inner = graph_.node(v.producer);
+    if (inner.op != op || inner.region != match_->region || inner.input_count != 2 ||
+        inner.inputs[0] == TN_NONE || inner.inputs[1] == TN_NONE)
+      continue;
+    if (graph_.users(leaf)[0].node == TN_NONE || match_->has(v.producer)) continue;
+    // Later leaves only, else each tree is tried once for every order of opening it.
+    leaves[i] = inner.inputs[0];
+    leaves.insert(leaves.begin() + static_cast<ptrdiff_t>(i) + 1, inner.inputs[1]);
+    match_->inner.push_back(v.producer);
+    if (assoc_tree(n, leaves, goal)) return true;
+    match_->inner.pop_back();
+    leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(i) + 1);
+    leaves[i] = leaf;
+    if (steps_ > step_budget) return false;
+  }
+  return false;
+}
+
+bool Matcher::assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used,
+                           size_t at, size_t goal) {
+  const VariantNode& vn = variant_->nodes[n];
+  if (at == vn.what->in.size()) return solve(goal + 1);
+  // Literals and constants first: they fail soonest. `order` is stable and small.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < vn.what->in.size(); ++i)
+    if (vn.what->in[i].constant) order.push_back(i);
+  for (size_t i = 0; i < vn.what->in.size(); ++i)
+    if (!vn.what->in[i].constant && vn.in[i] != none && variant_->producer[vn.in[i]] != none)
+      order.push_back(i);
+  for (size_t i = 0; i < vn.what->in.size(); ++i)
+    if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
+  const size_t s = order[at];
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (used[i]) continue;
+    if (++steps_ > step_budget) return false;
+    if (!slot(vn, s, leaves[i], leaves.data(), static_cast<uint32_t>(leaves.size()))) continue;
+    const size_t trail = trail_.size(), goals = goals_.size();
+    const uint32_t value = vn.in[s];
+    bool ok = true;
+    if (value != none) {
+      const bool fresh = match_->values[value] == unbound;
+      ok = bind(value, leaves[i]);
+      const uint32_t p = variant_->producer[value];
+      if (ok && fresh && p != none && match_->nodes[p] == TN_NONE)
+        goals_.push_back({p, graph_.value(leaves[i]).producer});
+    }
+    used[i] = true;
+    if (ok && assoc_assign(n, leaves, used, at + 1, goal)) return true;
+    used[i] = false;
+    undo(trail, goals);
+  }
+  return false;
+}
+
+/// Nodes of the pattern not above the anchor (a second output): found from a bound operand through its users.
+bool Matcher::down() {
+  for (uint32_t n = 0; n < variant_->nodes.size(); ++n) {
+    if (match_->nodes[n] != TN_NONE) continue;
+    const VariantNode& vn = variant_->nodes[n];
+    auto reads = vn.in;
+    reads.push_back(vn.chain);
+    for (const uint32_t value : reads) {
+      if (value == none || match_->values[value] == unbound || match_->values[value] == TN_NONE) continue;
+      const auto users = graph_.users(match_->values[value]).copy();
+      for (const auto& u : users) {
+        if (u.node == TN_NONE) continue;
+        const size_t goals = goals_.size();
+        goals_.push_back({n, u.node});
+        if (solve(goals)) return true;
+        goals_.resize(goals);
+        if (steps_ > step_budget) return false;
+      }
+      return false;
+    }
+  }
+  return false;
+}
+
+bool Matcher::solve(size_t goal) {
+  if (steps_ > step_budget) return false;
+  while (goal < goals_.size() && match_->nodes[goals_[goal].node] == goals_[goal].at)
+    ++goal;  // two ways to one node
+  if (goal < goals_.size()) {
+    const Goal g = goals_[goal];
+    if (match_->nodes[g.node] != TN_NONE) return false;
+    return match_node(g.node, g.at, goal);
+  }
+  for (const tn_node n : match_->nodes)
+    if (n == TN_NONE) return down();
+  steps_ += 16;  // a complete match costs more than a step
+  return (*accept_)(*match_);
+}
+
+Matcher::Result Matcher::run(const Variant& variant, tn_node anchor, Match* match, const Accept& accept,
+                             bool detailed) {
+  variant_ = &variant;
+  match_ = match;
+  accept_ = &accept;
+  detailed_ = detailed;
+  steps_ = 0;
+  near_ = {};
+  goals_.clear();
+  trail_.clear();
+  match->variant = &variant;
+  match->nodes.assign(variant.nodes.size(), TN_NONE);
+  match->values.assign(variant.producer.size(), unbound);
+  match->inner.clear();
+  match->region = graph_.node(anchor).region;
+  goals_.push_back({variant.anchor, anchor});
+  if (solve(0)) return Found;
+  return steps_ > step_budget ? OverBudget : NotFound;
+}
+
+}  // namespace tenon::rules
