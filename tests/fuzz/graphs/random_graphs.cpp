@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +25,8 @@ using namespace tenon::fuzz;
 
 struct Options {
   uint64_t seed = 1, count = 1000;
-  std::string text, out = ".", dump, keep;
+  std::vector<std::string> texts;
+  std::string out = ".", dump, keep;
   bool shrink = false, list = false, stop = false, print = false;
   uint64_t written = 16;  // every so many graphs also go through the exporter
 };
@@ -77,8 +79,8 @@ void tell(const Judgement& judgement, std::unique_ptr<Graph> graph, Judge& judge
 }
 
 // A file of tell(): its first line has the seed.
-int replay(const Options& options, Judge& judge) {
-  const std::string text = read_text_file(options.text);
+int replay(const std::string& path, const Options& options, Judge& judge) {
+  const std::string text = read_text_file(path);
   unsigned long long seed = options.seed;
   std::sscanf(text.c_str(), "# seed %llu", &seed);
   const std::string first = text.substr(0, text.find('\n'));
@@ -88,7 +90,7 @@ int replay(const Options& options, Judge& judge) {
   std::unique_ptr<Graph> graph = parse(text, &judge.registries(), findings);
   if (graph != nullptr) infer_graph(*graph, findings);
   if (graph == nullptr || findings.has_errors()) {
-    std::printf("%s: %s\n", options.text.c_str(), findings.first_error().c_str());
+    std::printf("%s: %s\n", path.c_str(), findings.first_error().c_str());
     return 2;
   }
   const Judgement judgement = judge_one(judge, *graph, seed, wild, written);
@@ -97,7 +99,7 @@ int replay(const Options& options, Judge& judge) {
     tell(judgement, std::move(graph), judge, options, seed, wild, written);
     return 1;
   }
-  std::printf("%s: %s\n", options.text.c_str(),
+  std::printf("%s: %s\n", path.c_str(),
               judgement.verdict == Verdict::same ? "the results are the same"
                                                  : ("not run: " + judgement.text).c_str());
   return 0;
@@ -106,7 +108,9 @@ int replay(const Options& options, Judge& judge) {
 int run(const Options& options) {
   set_install_root(TENON_FUZZ_ROOT);
   Judge judge;
-  if (!options.text.empty()) return replay(options, judge);
+  int worst = 0;
+  for (const std::string& path : options.texts) worst = std::max(worst, replay(path, options, judge));
+  if (!options.texts.empty()) return worst;
   std::signal(SIGALRM, on_signal);
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL}) std::signal(number, on_signal);
 
@@ -175,7 +179,7 @@ int main(int count, char** arguments) {
   CLI::App app{"Draws random graphs and compares their optimised with their unoptimised results"};
   app.add_option("--seed", options.seed, "of the first graph; the next one has the next");
   app.add_option("--count", options.count, "graphs to draw");
-  app.add_option("--text", options.text, "judge this file, as a mismatch was written, instead")
+  app.add_option("--text", options.texts, "judge these files, as mismatches were written, instead")
       ->type_name("FILE");
   app.add_option("--out", options.out, "where mismatches go")->type_name("DIR");
   app.add_option("--keep", options.keep, "write graphs too that do not run when the reason has this text");

@@ -33,7 +33,8 @@ bool cancels_inside(std::string_view op) {
 
 class Shaker {
  public:
-  Shaker(Graph& graph, uint64_t seed) : graph_(graph), random_(seed), edit_(graph, "shake") {}
+  Shaker(Graph& graph, uint64_t seed, bool to_grid)
+      : graph_(graph), random_(seed), edit_(graph, "shake"), to_grid_(to_grid) {}
 
   bool run() {
     const uint32_t bound = graph_.node_bound();
@@ -46,7 +47,7 @@ class Shaker {
       for (const tn_value value : std::vector<tn_value>(node.outputs().begin(), node.outputs().end())) {
         if (value == TN_NONE) continue;
         const tn_value moved = combine("Mul", 1, value, node.region_id, next);
-        if (absolute && moved != TN_NONE) combine("Add", 0, moved, node.region_id, next);
+        if (absolute && moved != TN_NONE) move_by_units_of_one(moved, node.region_id, next);
       }
     }
     for (const tn_value value : std::vector<tn_value>(graph_.region(Graph::main_region).inputs))
@@ -93,13 +94,28 @@ class Shaker {
     return edit_api()->constant_copy(edit_.get(), to_abi(name), &bytes, &made) == TN_OK ? made : TN_NONE;
   }
 
+  // By noise, or as v + 1 - 1 is: numbers far below 1 become exact zeros.
+  void move_by_units_of_one(tn_value value, tn_region region, tn_node before) {
+    if (!to_grid_) {
+      combine("Add", 0, value, region, before);
+      return;
+    }
+    const tn_value one = constant(noise(last_type_, 1));
+    const tn_value sum = one == TN_NONE ? TN_NONE : combine_with("Add", one, value, region, before);
+    if (sum != TN_NONE) combine_with("Sub", one, sum, region, before);
+  }
+
   // op(value, noise) before `before`, read by all who read the value.
   tn_value combine(std::string_view op, double centre, tn_value value, tn_region region, tn_node before) {
-    const tn_type type = graph_.type(value);
-    if (value != last_ && (type.kind != TN_KIND_TENSOR || !is_real_float(type.dtype))) return TN_NONE;
-    const tn_type& shaped = value == last_ ? last_type_ : type;  // what was just made has no type yet
-    const tn_type kept = shaped;
-    const tn_value operands[] = {value, constant(noise(kept, centre))};
+    const tn_type& type =
+        value == last_ ? last_type_ : graph_.type(value);  // what was just made has none yet
+    if (type.kind != TN_KIND_TENSOR || !is_real_float(type.dtype)) return TN_NONE;
+    return combine_with(op, constant(noise(type, centre)), value, region, before);
+  }
+  tn_value combine_with(std::string_view op, tn_value operand, tn_value value, tn_region region,
+                        tn_node before) {
+    const tn_type kept = value == last_ ? last_type_ : graph_.type(value);
+    const tn_value operands[] = {value, operand};
     tn_node_desc desc{};
     const std::string name = "shake" + std::to_string(names_++);
     desc.size = sizeof desc;
@@ -111,7 +127,7 @@ class Shaker {
     desc.output_count = 1;
     desc.name = to_abi(name);
     tn_node made = TN_NONE;
-    if (operands[1] == TN_NONE || edit_api()->create_node(edit_.get(), &desc, &made) != TN_OK) return TN_NONE;
+    if (operand == TN_NONE || edit_api()->create_node(edit_.get(), &desc, &made) != TN_OK) return TN_NONE;
     last_ = graph_.node(made).output(0);
     last_type_ = kept;
     edit_api()->replace_uses(edit_.get(), value, last_);
@@ -137,6 +153,7 @@ class Shaker {
   Graph& graph_;
   Random random_;
   Transaction edit_;
+  bool to_grid_;
   uint32_t names_ = 0;
   tn_value last_ = TN_NONE;
   tn_type last_type_{};
@@ -144,7 +161,8 @@ class Shaker {
 
 }  // namespace
 
-std::unique_ptr<Graph> shaken(const Graph& graph, std::span<const Tensor* const> inputs, uint64_t seed) {
+std::unique_ptr<Graph> shaken(const Graph& graph, std::span<const Tensor* const> inputs, uint64_t seed,
+                              bool to_grid) {
   std::unique_ptr<Graph> copy = graph.clone();
   const std::vector<tn_value> values = copy->region(Graph::main_region).inputs;
   for (size_t i = 0; i < inputs.size() && i < values.size(); ++i) {
@@ -156,7 +174,7 @@ std::unique_ptr<Graph> shaken(const Graph& graph, std::span<const Tensor* const>
   }
   Diagnostics ignored;
   infer_graph(*copy, ignored);
-  if (!Shaker(*copy, seed).run()) return nullptr;
+  if (!Shaker(*copy, seed, to_grid).run()) return nullptr;
   return copy;
 }
 
