@@ -34,6 +34,7 @@ void write_graph(Pipeline& p, const Options& o) {
                   given, "optimize", resolved, findings);
   findings.throw_if_errors(exit_bad_input);
   const std::string text = path.string();
+  p.graph->set_edit_limit(UINT64_MAX);  // bounds rewrites, not what the format cannot say
   const tn_status s = exporter->record->write(exporter->instance, p.engine->host().abi(), p.graph.get(),
                                               to_abi(text), resolved.options.data(),
                                               static_cast<uint32_t>(resolved.options.size()), findings.abi());
@@ -100,7 +101,9 @@ void add_optimize(CLI::App& app, Action& action) {
   verb->add_option("-o,--output", o->output,
                    "the file to write: .onnx, or .txt for the text form; none: the text form is printed")
       ->type_name("FILE");
-  verb->add_option("--opset", o->opset, "ai.onnx version to write; 0: the lowest that holds the operators")
+  verb->add_option(
+          "--opset", o->opset,
+          "ai.onnx version to write, 7 to 28; 0: the lowest from 13 on that holds the operators as they are")
       ->check(CLI::Range(0, 1000));
   verb->add_flag("--external", o->external, "weights in a file of their own beside the model");
   verb->callback([o, &action] { action = [o] { return optimize(*o); }; });

@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/graph/interner.hpp"
+#include "core/plugin/decompose.hpp"
 #include "core/plugin/host.hpp"
 
 namespace tenon {
@@ -338,6 +339,12 @@ void Registries::provide(Host& host) {
       [](const tn_host* of, tn_sym op) -> int { return self(of).kernels(op).empty() ? 0 : 1; },
       [](const tn_host* of, tn_str domain) -> int32_t { return self(of).domain_version(view(domain)); }};
   host.provide(TN_REGISTRY_ID, &api, this);
+  static const tn_decompose_api decomposing = {
+      sizeof(tn_decompose_api), 0,
+      [](const tn_host* of, tn_graph* graph, tn_edit* edit, tn_node node, const tn_diag* diag) -> tn_status {
+        return decompose(self(of), *static_cast<Graph*>(graph), edit, node, diag);
+      }};
+  host.provide(TN_DECOMPOSE_ID, &decomposing, this);
 }
 
 }  // namespace tenon

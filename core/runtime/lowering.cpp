@@ -6,6 +6,7 @@
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/infer.hpp"
+#include "core/plugin/decompose.hpp"
 #include "core/runtime/plan_context.hpp"
 
 namespace tenon {
@@ -179,16 +180,12 @@ class Lowering {
   }
 
   bool decompose(tn_edit* edit, tn_node node, Diagnostics& said) {
-    const OpEntry* entry = registries_.find(graph_.node(node).op);
-    if (entry == nullptr || entry->def == nullptr || entry->def->decompose == nullptr) return false;
-    const tn_status status =
-        entry->def->decompose(entry->instance, graph_api(), edit_api(), &graph_, edit, node, said.abi());
-    if (status == TN_DECLINED || status == TN_ERR_UNSUPPORTED) return false;
+    const tn_status status = tenon::decompose(registries_, graph_, edit, node, said.abi());
+    if (status == TN_DECLINED) return false;
     if (status != TN_OK) {
       said.throw_if_errors(exit_job_failed);
       need(status, node, "decompose the node");
     }
-    need(edit_api()->erase(edit, node), node, "erase the node");
     return true;
   }
 

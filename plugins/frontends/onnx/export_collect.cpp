@@ -1,9 +1,8 @@
 // ExportModel: regions, names and the operator set.
 #include <algorithm>
 
-#include "expansions.hpp"
+#include "export_lower.hpp"
 #include "export_model.hpp"
-#include "onnx_fields.hpp"
 
 namespace tenon::onnx {
 
@@ -14,24 +13,28 @@ namespace {
 /// Constants up to this size are written into the functions that read them.
 constexpr uint64_t largest_baked_bytes = 64;
 
-bool is_control_flow(std::string_view op) {
-  return op == "If" || op == "Loop" || op == "Scan" || op == "SequenceMap";
-}
-bool in_default_domain(std::string_view op) { return op.find("::") == std::string_view::npos; }
-
-/// ONNX Runtime 1.32 runs Swish at opset 24 and has no kernel for it from 25 on: there it is written as what
-/// it is made of.
-bool runtime_lacks(std::string_view op, int32_t opset) { return op == "Swish" && opset >= 25; }
 }  // namespace
 
-ExportModel::ExportModel(const tn_graph_api* graph_api, const tn_symbols_api* symbols,
-                         const tn_registry_api* registry, const tn_host* host, tn_graph* graph,
-                         ExportOptions options)
-    : graph_(graph_api, graph), symbols_(symbols), registry_(registry), host_(host), options_(options) {}
+ExportModel::ExportModel(const sdk::Services& services, tn_graph* graph, ExportOptions options)
+    : graph_(services.graph, graph),
+      symbols_(services.symbols),
+      edit_(services.edit),
+      choosing_{services.host,
+                services.registry,
+                services.get<tn_decompose_api>(TN_DECOMPOSE_ID),
+                options.opset,
+                {}},
+      options_(options) {}
 
 void ExportModel::prepare() {
-  collect(options_.opset);
-  if (!options_.opset && hole_) collect(opset);
+  lower(edit_, graph_, choosing_);
+  collect();
+  if (!options_.opset) {
+    // What the common runtime lacks in the operator set that came out is replaced; so is what came of it.
+    choosing_.target = opset;
+    lower(edit_, graph_, choosing_);
+    collect();
+  }
   if (!too_new_.empty()) {
     std::string list;
     for (size_t i = 0; i < too_new_.size() && i < 5; ++i) list += (i ? "; " : "") + too_new_[i];
@@ -45,59 +48,45 @@ void ExportModel::prepare() {
     if (!same_definition(op, version, opset))
       throw Failure(
           TN_ERR_UNSUPPORTED,
-          format("operator %s is kept as opset %d has it, since no plugin defines it, but the model must be "
-                 "written in opset %d, where it is another; load the plugin that defines it",
-                 op.c_str(), version, opset));
+          format("opset %d cannot hold the graph: operator %s is kept as opset %d has it, since no plugin "
+                 "defines it; load the plugin that defines it, or write that opset",
+                 opset, op.c_str(), version));
   find_reads();
   reserve_main_names();
   for (uint32_t i = static_cast<uint32_t>(regions_.size()); i-- > 0;) write_region(i);
 }
 
-bool ExportModel::written_as_function(const sdk::Node& node, const tn_op_def* def, const Requirement& need,
-                                      int32_t target) const {
-  const std::string_view op = node.op_name();
-  if (is_control_flow(op) || (def && (def->flags & TN_OP_CONTROL_FLOW))) return false;
-  const bool body = std::any_of(node.regions().begin(), node.regions().end(),
-                                [&](tn_region r) { return sdk::view(graph_.region(r).name) == "body"; });
-  if (in_default_domain(op)) return body && target && (need.opset > target || runtime_lacks(op, target));
-  const bool ours = op.substr(0, 7) == "tenon::";
-  if (ours && !body)
-    throw Failure(TN_ERR_UNSUPPORTED,
-                  "operator " + std::string(op) +
-                      " is no ONNX operator and this node keeps no body to write instead; leave out the pass "
-                      "or rule that makes it, or give the rule a body",
-                  "node " + node.label());
-  return body && (ours || def);  // of an operator nobody defines, "body" is an attribute of the source model
+void ExportModel::ask_for(int32_t needed, const std::string& who, const std::string& reason) {
+  opset = std::max(opset, needed);
+  if (options_.opset && needed > options_.opset)
+    too_new_.push_back(who + format(" needs opset %d for ", needed) + reason);
 }
 
-void ExportModel::collect_node(uint32_t region, tn_node id, int32_t target, std::vector<Region>& found) {
+void ExportModel::collect_node(uint32_t region, tn_node id, std::vector<Region>& found) {
   const sdk::Node node = graph_.node(id);
-  const tn_op_def* def = definition(node.op());
-  const bool standard = in_default_domain(node.op_name());
-  Requirement need;
-  if (standard) {
-    need = required_opset(graph_, node, def);
-    if (registry_ && !def) pinned_.emplace_back(node.op_name(), node.version());
+  const std::string_view op = node.op_name();
+  const bool standard = in_default_domain(op);
+  if (standard && choosing_.registry && !choosing_.definition(node.op()))
+    pinned_.emplace_back(op, node.version());
+  Choice choice = choosing_.choose(graph_, node);
+  const bool function = choice.writing == Writing::function;
+  if (choice.writing == Writing::older) {
+    older_.emplace(id, std::move(*choice.steps));
+  } else if (function) {
+    opset = std::max(opset, functions_since);
+  } else if (standard) {
+    ask_for(choice.need.opset, "node " + node.label() + " (" + std::string(op) + ")", choice.need.reason);
+  } else if (op.substr(0, 7) == "tenon::") {
+    throw Failure(TN_ERR_UNSUPPORTED,
+                  "operator " + std::string(op) +
+                      " is no ONNX operator, and this node keeps no body and has no decomposition to write "
+                      "instead; leave out the pass or rule that makes it, or give the rule a body",
+                  "node " + node.label());
   }
-  const bool function = written_as_function(node, def, need, target);
-  if (standard && !function && target && (need.opset > target || runtime_lacks(node.op_name(), target)) &&
-      can_expand(graph_, node)) {
-    expanded_.insert(id);
-  } else if (standard && !function) {
-    opset = std::max(opset, need.opset);
-    if (options_.opset && need.opset > options_.opset)
-      too_new_.push_back(format("node %s (%.*s) needs opset %d for %s", node.label().c_str(),
-                                static_cast<int>(node.op_name().size()), node.op_name().data(), need.opset,
-                                need.reason.c_str()));
-    hole_ = hole_ || node.op_name() == "Swish";
-  }
-  for (tn_region r : node.regions()) {
-    const bool body = sdk::view(graph_.region(r).name) == "body";
-    if (function && body)
-      found.push_back({r, id, Kind::function, region, 0, {}, {}, {}, {}, {}, {}, 0, {}});
-    else if (!function && (!standard || !body || is_control_flow(node.op_name())))
-      found.push_back({r, id, Kind::subgraph, region, 0, {}, {}, {}, {}, {}, {}, 0, {}});
-  }
+  for (tn_region r : node.regions())
+    if (is_written(graph_, node, choosing_, choice.writing, r))
+      found.push_back(
+          {r, id, function ? Kind::function : Kind::subgraph, region, 0, {}, {}, {}, {}, {}, {}, 0, {}});
 }
 
 /// Outputs that will need an Identity (see output_names) of a sequence or optional ask for an opset that has
@@ -107,27 +96,23 @@ void ExportModel::collect_outputs(uint32_t region) {
   for (uint32_t i = 0; i < info.output_count; ++i) {
     const tn_value_info v = graph_.value(info.outputs[i]);
     if (v.kind == TN_VALUE_RESULT && v.region == regions_[region].id) continue;
-    const int32_t need = identity_since(v.type.kind);
-    opset = std::max(opset, need);
-    if (options_.opset && need > options_.opset)
-      too_new_.push_back(
-          format("output %u of graph '%s' needs opset %d, since it hands on a value that is no tensor", i,
-                 sdk::text(info.name).c_str(), need));
+    ask_for(identity_since(v.type.kind), format("output %u of graph '%s'", i, sdk::text(info.name).c_str()),
+            "handing on a value that is no tensor");
   }
 }
 
-void ExportModel::collect(int32_t target) {
+void ExportModel::collect() {
   regions_.clear();
   region_index_.clear();
-  expanded_.clear();
+  older_.clear();
   too_new_.clear();
   pinned_.clear();
-  opset = oldest_written;
+  opset = std::max(oldest_chosen, choosing_.target);
   regions_.push_back({graph_.main(), TN_NONE, Kind::main, 0, 0, {}, {}, {}, {}, {}, {}, 0, {}});
   std::vector<Region> found;
   for (uint32_t i = 0; i < regions_.size(); ++i) {
     found.clear();
-    for (tn_node n : graph_.nodes(regions_[i].id).copy()) collect_node(i, n, target, found);
+    for (tn_node n : graph_.nodes(regions_[i].id).copy()) collect_node(i, n, found);
     collect_outputs(i);
     for (Region& r : found) {
       const auto index = static_cast<uint32_t>(regions_.size());

@@ -4,16 +4,19 @@
 // A fused node keeps a region "body" that computes the same; ONNX says this with a local function. Its
 // operands and the values its body reads from around it become the function's inputs; small constants are
 // written into it, so that equal bodies make one function. Regions are written innermost first, so nothing
-// recurses.
+// recurses. What an operator set cannot say is replaced in the graph first (export_lower.hpp), or written in
+// an older form (older_forms.hpp).
 #pragma once
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "opset_forms.hpp"
-#include "tenon/abi/ops.h"
+#include "export_choice.hpp"
+#include "tenon/abi/graph_edit.h"
 #include "tenon/abi/symbols.h"
+#include "tenon/sdk/plugin.hpp"
 
 namespace tenon::onnx {
 
@@ -24,23 +27,25 @@ struct ExportOptions {
 
 class ExportModel {
  public:
-  ExportModel(const tn_graph_api* graph_api, const tn_symbols_api* symbols, const tn_registry_api* registry,
-              const tn_host* host, tn_graph* graph, ExportOptions options);
+  ExportModel(const sdk::Services& services, tn_graph* graph, ExportOptions options);
 
   /// Fills everything below. Throws Failure naming the node that cannot be written.
   void prepare();
 
-  int32_t opset = oldest_written;
+  int32_t opset = oldest_chosen;
   std::unordered_map<std::string, int32_t> domains;  // imported beside ai.onnx
   std::string graph_nodes;                           // NodeProto fields of the main graph
   std::string graph_values;                          // its name, inputs and outputs
   std::string functions;                             // FunctionProto fields of the model
-  bool has_functions = false;
   struct Initializer {
     std::string name;
     tn_value value;
   };
   std::vector<Initializer> initializers;  // in the order of first use
+
+  /// Before IR version 4 an initializer had to be an input too, and every input could be overridden; a model
+  /// that has inputs of both kinds needs that version.
+  int32_t ir_version() const { return std::max(ir_version_of(opset), overridable_ ? 4 : 0); }
 
   const sdk::GraphView& graph() const noexcept { return graph_; }
   const tn_symbols_api* symbols() const noexcept { return symbols_; }
@@ -65,14 +70,12 @@ class ExportModel {
   };
 
   // Collecting (export_collect.cpp).
-  void collect(int32_t target);
+  void collect();
   void collect_outputs(uint32_t region);
-  void collect_node(uint32_t region, tn_node node, int32_t target, std::vector<Region>& found);
-  bool written_as_function(const sdk::Node& node, const tn_op_def* definition, const Requirement& need,
-                           int32_t target) const;
+  void collect_node(uint32_t region, tn_node node, std::vector<Region>& found);
+  void ask_for(int32_t needed, const std::string& who, const std::string& reason);
   void find_reads();
   bool is_baked(tn_value constant) const;
-  const tn_op_def* definition(tn_sym op) const { return registry_ ? registry_->find(host_, op) : nullptr; }
 
   // Names.
   void reserve_main_names();
@@ -86,18 +89,22 @@ class ExportModel {
   void write_function(uint32_t index);
   void write_subgraph(uint32_t index);
   void write_nodes(uint32_t index, std::string& out, uint32_t field);
-  void write_expanded(uint32_t index, const sdk::Node& node, std::string& out, uint32_t field);
+  void write_steps(uint32_t index, const sdk::Node& node, const Steps& steps, std::string& out,
+                   uint32_t field);
   void write_node(uint32_t index, const sdk::Node& node, std::string& out);
+  void write_subgraphs(const sdk::Node& node, std::string& out);
   void write_call(uint32_t index, const sdk::Node& node, const Region& function, std::string& out);
   void write_attributes(const sdk::Node& node, std::string_view op, bool standard, std::string& out);
+  void write_attribute(const sdk::Node& node, std::string_view name, const tn_attr& attribute,
+                       std::string& out) const;
   std::vector<std::string> output_names(uint32_t index, std::string& nodes, uint32_t field);
   std::string value_info(const std::string& name, const tn_type& type, bool with_shape) const;
   void import(uint32_t region, std::string_view domain);
 
   sdk::GraphView graph_;
   const tn_symbols_api* symbols_;
-  const tn_registry_api* registry_;
-  const tn_host* host_;
+  const tn_edit_api* edit_;
+  Choosing choosing_;
   ExportOptions options_;
   std::vector<Region> regions_;  // parents before children
   std::unordered_map<tn_region, uint32_t> region_index_;
@@ -107,8 +114,8 @@ class ExportModel {
   std::unordered_map<std::string, uint32_t> function_counts_;
   std::vector<std::string> too_new_;                     // nodes that ask for more than options_.opset
   std::vector<std::pair<std::string, int32_t>> pinned_;  // operators without a definition, and their version
-  std::unordered_set<tn_node> expanded_;                 // written as the operators they are made of
-  bool hole_ = false;  // an operator that the common runtime lacks at the target although ONNX has it
+  bool overridable_ = false;                             // an input of the model has a default
+  std::unordered_map<tn_node, Steps> older_;             // written in an older form
 };
 
 }  // namespace tenon::onnx

@@ -1,7 +1,6 @@
 // ExportModel: messages.
 #include <algorithm>
 
-#include "expansions.hpp"
 #include "export_model.hpp"
 #include "onnx_fields.hpp"
 #include "tensor_writer.hpp"
@@ -23,7 +22,22 @@ OpName split(std::string_view op) {
 }
 
 std::string identity(const std::string& from, const std::string& to) {
-  return plain_node("Identity", {from}, to);
+  std::string n;
+  put_bytes(n, node_field::input, from);
+  put_bytes(n, node_field::output, to);
+  put_bytes(n, node_field::op_type, "Identity");
+  return n;
+}
+
+std::string constant_node(const std::string& name, const tn_tensor& tensor) {
+  std::string attribute, n;
+  put_bytes(attribute, attribute_field::name, "value");
+  put_bytes(attribute, attribute_field::t, tensor_message({}, tensor));
+  put_int(attribute, attribute_field::type, attribute_type::tensor);
+  put_bytes(n, node_field::output, name);
+  put_bytes(n, node_field::op_type, "Constant");
+  put_bytes(n, node_field::attribute, attribute);
+  return n;
 }
 
 }  // namespace
@@ -108,8 +122,8 @@ std::vector<std::string> ExportModel::output_names(uint32_t index, std::string& 
 void ExportModel::write_nodes(uint32_t index, std::string& out, uint32_t field) {
   std::string bytes;
   for (tn_node n : graph_.nodes(regions_[index].id).copy()) {
-    if (expanded_.count(n)) {
-      write_expanded(index, graph_.node(n), out, field);
+    if (const auto older = older_.find(n); older != older_.end()) {
+      write_steps(index, graph_.node(n), older->second, out, field);
       continue;
     }
     bytes.clear();
@@ -118,13 +132,33 @@ void ExportModel::write_nodes(uint32_t index, std::string& out, uint32_t field) 
   }
 }
 
-void ExportModel::write_expanded(uint32_t index, const sdk::Node& node, std::string& out, uint32_t field) {
-  const std::string input = name_of(index, node.input(0)), output = name_of(index, node.output(0));
+void ExportModel::write_steps(uint32_t index, const sdk::Node& node, const Steps& steps, std::string& out,
+                              uint32_t field) {
   Region& context = regions_[regions_[index].context];
-  const auto fresh = [&] {
-    return context.kind == Kind::main ? unique(output + "_part") : "part" + std::to_string(context.counter++);
+  std::vector<std::string> between(steps.between);
+  std::string part = "part";
+  for (const tn_value v : node.outputs().copy())
+    if (v != TN_NONE) part = name_of(index, v) + "_part";
+  const auto name_at = [&](const Place& place) -> std::string {
+    if (place.kind == Place::absent) return {};
+    if (place.kind == Place::value) return name_of(index, place.id);
+    std::string& name = between[place.id];
+    if (name.empty())
+      name = context.kind == Kind::main ? unique(part) : "part" + std::to_string(context.counter++);
+    return name;
   };
-  for (const std::string& step : expand(graph_, node, input, output, fresh)) put_bytes(out, field, step);
+  for (const Step& step : steps.list) {
+    std::string n;
+    for (const Place& p : step.inputs) put_bytes(n, node_field::input, name_at(p));
+    for (const Place& p : step.outputs) put_bytes(n, node_field::output, name_at(p));
+    if (step.itself && !node.name().empty() && context.kind == Kind::main)
+      put_bytes(n, node_field::name, node.name());
+    put_bytes(n, node_field::op_type, step.op);
+    for (const StepAttribute& a : step.attrs)
+      if (attribute_since(step.op, a.name) <= opset) write_attribute(node, a.name, a.resolved(), n);
+    if (step.itself) write_subgraphs(node, n);
+    put_bytes(out, field, n);
+  }
 }
 
 void ExportModel::write_main(uint32_t index) {
@@ -138,8 +172,13 @@ void ExportModel::write_main(uint32_t index) {
     put_bytes(graph_values, graph_field::input,
               value_info(names_[info.inputs[i]], graph_.value(info.inputs[i]).type, true));
     const tn_value fallback = graph_.api()->default_of(graph_.raw(), info.inputs[i]);
-    if (fallback != TN_NONE) initializers.push_back({names_[info.inputs[i]], fallback});
+    if (fallback == TN_NONE) continue;
+    initializers.push_back({names_[info.inputs[i]], fallback});
+    overridable_ = true;
   }
+  if (ir_version() < 4)
+    for (const Initializer& i : initializers)
+      put_bytes(graph_values, graph_field::input, value_info(i.name, graph_.value(i.value).type, true));
   for (uint32_t i = 0; i < info.output_count; ++i)
     put_bytes(graph_values, graph_field::output,
               value_info(outputs[i], graph_.value(info.outputs[i]).type, true));
@@ -198,7 +237,6 @@ void ExportModel::write_function(uint32_t index) {
     put_bytes(whole, function_field::name, name);
     whole += body;
     put_bytes(functions, model_field::functions, whole);
-    has_functions = true;
   }
   region.function = name;
 }
@@ -227,14 +265,10 @@ void ExportModel::write_call(uint32_t index, const sdk::Node& node, const Region
 
 void ExportModel::write_node(uint32_t index, const sdk::Node& node, std::string& out) {
   const Region* function = nullptr;
-  std::vector<std::pair<std::string_view, uint32_t>> subgraphs;
   for (tn_region r : node.regions()) {
     const auto at = region_index_.find(r);
-    if (at == region_index_.end()) continue;
-    if (regions_[at->second].kind == Kind::function)
+    if (at != region_index_.end() && regions_[at->second].kind == Kind::function)
       function = &regions_[at->second];
-    else
-      subgraphs.emplace_back(sdk::view(graph_.region(r).name), at->second);
   }
   if (function) {
     write_call(index, node, *function, out);
@@ -258,74 +292,83 @@ void ExportModel::write_node(uint32_t index, const sdk::Node& node, std::string&
   import(index, domain);
   if (function) return;  // its attributes are in the body
   write_attributes(node, op.name, op.domain.empty(), out);
-  for (const auto& [name, child] : subgraphs) {
+  write_subgraphs(node, out);
+}
+
+void ExportModel::write_subgraphs(const sdk::Node& node, std::string& out) {
+  for (const tn_region r : node.regions()) {
+    const auto at = region_index_.find(r);
+    if (at == region_index_.end() || regions_[at->second].kind != Kind::subgraph) continue;
     std::string attribute;
-    put_bytes(attribute, attribute_field::name, name);
-    put_bytes(attribute, attribute_field::g, regions_[child].bytes);
+    put_bytes(attribute, attribute_field::name, sdk::view(graph_.region(r).name));
+    put_bytes(attribute, attribute_field::g, regions_[at->second].bytes);
     put_int(attribute, attribute_field::type, attribute_type::graph);
     put_bytes(out, node_field::attribute, attribute);
-    regions_[child].bytes = {};
+    regions_[at->second].bytes = {};
   }
 }
 
 void ExportModel::write_attributes(const sdk::Node& node, std::string_view op, bool standard,
                                    std::string& out) {
-  const tn_op_def* def = definition(node.op());
+  const tn_op_def* def = choosing_.definition(node.op());
   const char* at = reinterpret_cast<const char*>(node.raw().attrs);
-  std::string a, list;
   for (uint32_t i = 0; i < node.raw().attr_count; ++i, at += node.raw().attr_stride) {
     const auto& attr = *reinterpret_cast<const tn_attr*>(at);
     const std::string_view name = graph_.symbol_text(attr.name);
     // A default that this operator set cannot say yet is what it means anyway.
     if (standard && attribute_since(op, name) > opset && is_default(attr, def, name)) continue;
-    a.clear();
-    list.clear();
-    put_bytes(a, attribute_field::name, name);
-    uint32_t type = 0;
-    switch (attr.kind) {
-      case TN_ATTR_INT:
-        put_int(a, attribute_field::i, attr.u.i);
-        type = attribute_type::i;
-        break;
-      case TN_ATTR_FLOAT:
-        put_float(a, attribute_field::f, static_cast<float>(attr.u.f));
-        type = attribute_type::f;
-        break;
-      case TN_ATTR_STRING:
-        put_bytes(a, attribute_field::s, sdk::view(attr.u.s));
-        type = attribute_type::s;
-        break;
-      case TN_ATTR_INTS:
-        for (uint64_t k = 0; k < attr.count; ++k) put_int(a, attribute_field::ints, attr.u.ints[k]);
-        type = attribute_type::ints;
-        break;
-      case TN_ATTR_FLOATS:
-        for (uint64_t k = 0; k < attr.count; ++k)
-          put_float(a, attribute_field::floats, static_cast<float>(attr.u.floats[k]));
-        type = attribute_type::floats;
-        break;
-      case TN_ATTR_STRINGS:
-        for (uint64_t k = 0; k < attr.count; ++k)
-          put_bytes(a, attribute_field::strings, sdk::view(attr.u.strings[k]));
-        type = attribute_type::strings;
-        break;
-      case TN_ATTR_TENSOR:
-        put_bytes(a, attribute_field::t, tensor_message({}, *attr.u.tensor));
-        type = attribute_type::tensor;
-        break;
-      case TN_ATTR_TYPE:
-        put_bytes(a, attribute_field::tp, type_message(*attr.u.type, symbols_, graph_.raw()));
-        type = attribute_type::type_proto;
-        break;
-      default:
-        throw Failure(TN_ERR_INTERNAL,
-                      format("attribute '%.*s' has kind %u, which is none", static_cast<int>(name.size()),
-                             name.data(), attr.kind),
-                      "node " + node.label());
-    }
-    put_int(a, attribute_field::type, type);
-    put_bytes(out, node_field::attribute, a);
+    write_attribute(node, name, attr, out);
   }
+}
+
+void ExportModel::write_attribute(const sdk::Node& node, std::string_view name, const tn_attr& attr,
+                                  std::string& out) const {
+  std::string a;
+  put_bytes(a, attribute_field::name, name);
+  uint32_t type = 0;
+  switch (attr.kind) {
+    case TN_ATTR_INT:
+      put_int(a, attribute_field::i, attr.u.i);
+      type = attribute_type::i;
+      break;
+    case TN_ATTR_FLOAT:
+      put_float(a, attribute_field::f, static_cast<float>(attr.u.f));
+      type = attribute_type::f;
+      break;
+    case TN_ATTR_STRING:
+      put_bytes(a, attribute_field::s, sdk::view(attr.u.s));
+      type = attribute_type::s;
+      break;
+    case TN_ATTR_INTS:
+      for (uint64_t k = 0; k < attr.count; ++k) put_int(a, attribute_field::ints, attr.u.ints[k]);
+      type = attribute_type::ints;
+      break;
+    case TN_ATTR_FLOATS:
+      for (uint64_t k = 0; k < attr.count; ++k)
+        put_float(a, attribute_field::floats, static_cast<float>(attr.u.floats[k]));
+      type = attribute_type::floats;
+      break;
+    case TN_ATTR_STRINGS:
+      for (uint64_t k = 0; k < attr.count; ++k)
+        put_bytes(a, attribute_field::strings, sdk::view(attr.u.strings[k]));
+      type = attribute_type::strings;
+      break;
+    case TN_ATTR_TENSOR:
+      put_bytes(a, attribute_field::t, tensor_message({}, *attr.u.tensor));
+      type = attribute_type::tensor;
+      break;
+    case TN_ATTR_TYPE:
+      put_bytes(a, attribute_field::tp, type_message(*attr.u.type, symbols_, graph_.raw()));
+      type = attribute_type::type_proto;
+      break;
+    default:
+      throw Failure(TN_ERR_INTERNAL,
+                    format("attribute '%.*s' has kind %u, which is none", static_cast<int>(name.size()),
+                           name.data(), attr.kind),
+                    "node " + node.label());
+  }
+  put_int(a, attribute_field::type, type);
+  put_bytes(out, node_field::attribute, a);
 }
 
 }  // namespace tenon::onnx

@@ -66,7 +66,7 @@ std::string model_head(const ExportModel& m) {
     return sdk::view(g.api()->metadata(g.raw(), sdk::str(key)));
   };
   std::string out;
-  put_int(out, model_field::ir_version, std::max(ir_version_of(m.opset), m.has_functions ? 8 : 0));
+  put_int(out, model_field::ir_version, m.ir_version());
   put_bytes(out, model_field::producer_name, "tenon");
   put_bytes(out, model_field::producer_version, TENON_PLUGIN_VERSION);
   if (!metadata("model_domain").empty()) put_bytes(out, model_field::domain, metadata("model_domain"));
@@ -169,7 +169,9 @@ const tn_option_def* option_table() {
     t[0].kind = TN_ATTR_INT;
     t[0].min = 0;
     t[0].max = newest_opset;
-    t[0].doc = sdk::str("operator set of ai.onnx to write, 13 to 28; 0: the lowest that holds the operators");
+    t[0].doc = sdk::str(
+        "operator set of ai.onnx to write, 7 to 28; 0: the lowest from 13 on that holds the operators as "
+        "they are");
     t[1].name = sdk::str("external");
     t[1].kind = TN_ATTR_INT;
     t[1].is_bool = 1;
@@ -185,10 +187,10 @@ tn_status write(void* instance, const tn_host*, tn_graph* graph, tn_str path, co
                 uint32_t option_count, const tn_diag* diag) {
   return sdk::guarded(diag, [&] {
     const auto& s = *static_cast<const sdk::Services*>(instance);
-    if (!s.files || !s.graph || !s.symbols)
+    if (!s.files || !s.graph || !s.edit || !s.symbols)
       throw Failure(TN_ERR_UNSUPPORTED,
-                    "this host lacks a service that the ONNX exporter needs: files, graph and symbols are "
-                    "all required");
+                    "this host lacks a service that the ONNX exporter needs: files, graph, graph-edit and "
+                    "symbols are all required");
     ExportOptions o;
     if (option_count > 0) o.opset = static_cast<int32_t>(options[0].u.i);
     if (option_count > 1) o.external = options[1].u.i != 0;
@@ -199,7 +201,7 @@ tn_status write(void* instance, const tn_host*, tn_graph* graph, tn_str path, co
                       o.opset, oldest_written, newest_opset),
           sdk::text(path));
     try {
-      ExportModel m(s.graph, s.symbols, s.registry, s.host, graph, o);
+      ExportModel m(s, graph, o);
       m.prepare();
       write_model(m, s.files, sdk::text(path), o.external);
     } catch (const Failure& e) {

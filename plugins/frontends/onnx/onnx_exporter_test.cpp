@@ -203,18 +203,30 @@ TEST_CASE("an asked-for opset is kept or refused by name") {
   Built b;
   b.outputs({b.result(b.node("Gelu", {b.input("x", {3})}, {"y"}, 0, {}, "act"))});
   CHECK(opset_of(*write(b.graph, 22)) == 22);
-  // Gelu can be said in older operators; a Shape of a part cannot.
-  auto older = write(b.graph, 17);
-  REQUIRE(older->status == TN_OK);
-  std::string ops;
-  for (size_t i = 0; i < older->again.nodes.size(); ++i) ops += older->again.op(i) + " ";
-  CHECK(ops == "Mul Erf Mul Add Mul ");
-  CHECK(older->again.regions[0].output_names[0] == "y");
-  Built shape;
-  const tn_value x = shape.input("x", {3});
-  shape.outputs({shape.result(shape.node("Shape", {x}, {"y"}, 0, {int_attr("start", 1)}, "act"))});
-  CHECK_THAT(write(shape.graph, 13)->said, Contains("act") && Contains("needs opset 15"));
-  CHECK_THAT(write(b.graph, 12)->said, Contains("expected 13 to 28"));
+  CHECK_THAT(write(b.graph, 17)->said, Contains("opset 17 cannot hold the graph") &&
+                                           Contains("node act (Gelu)") &&
+                                           Contains("needs opset 20 for the operator"));
+  CHECK_THAT(write(b.graph, 6)->said, Contains("expected 7 to 28"));
+}
+
+TEST_CASE("an old operator set has an old IR version, whose initializers are inputs") {
+  Built b;
+  const tn_value x = b.input("x", {3});
+  b.outputs({b.result(b.node("Add", {x, b.constant("w", {1, 2, 3})}, {"y"}))});
+  auto e = write(b.graph, 8);
+  INFO(e->said);
+  REQUIRE(e->status == TN_OK);
+  CHECK(e->model.ir_version == 3);
+  CHECK(e->model.graph->inputs.size() == 2);
+  CHECK(e->again.regions[0].inputs.size() == 1);  // the other is a constant again
+  for (const auto& [opset, ir] :
+       std::map<int64_t, int64_t>{{9, 4}, {10, 5}, {11, 6}, {12, 7}, {14, 7}, {15, 8}, {28, 14}}) {
+    const auto written = write(b.graph, opset);
+    CHECK(written->model.ir_version == ir);
+    CHECK(written->model.graph->inputs.size() == 1);
+  }
+  b.graph.values[x].fallback = b.constant("x.default", {7, 8, 9});
+  CHECK(write(b.graph, 8)->model.ir_version == 4);  // one input can be overridden, the other not
 }
 
 TEST_CASE("fused nodes become local functions: one for equal bodies, with captures as inputs") {
@@ -243,6 +255,7 @@ TEST_CASE("fused nodes become local functions: one for equal bodies, with captur
   REQUIRE(e->model.functions.size() == 2);
   CHECK(e->model.functions[0]->domain == "tenon");
   CHECK(e->model.ir_version == 8);
+  CHECK(opset_of(*e) == 15);  // the first with an IR version that has functions
   CHECK(e->model.opsets.at("tenon") == 1);
   const auto& nodes = e->model.graph->block.nodes;
   REQUIRE(nodes.size() == 3);

@@ -2,19 +2,20 @@
 """Writes opset_forms.inc: from which operator set on today's form of each ai.onnx operator can be written.
 
 Needs the `onnx` package (1.23 for opset 28). For each operator it walks from the newest schema back to the one in
-force at opset 13 and notes what each step added:
+force at opset 7 and notes what each step added:
 
-  'b' base       the operator itself, or a default or meaning that changed: older sets cannot say the node at all
+  'e' existence  the operator itself
+  'b' base       a default or meaning that changed: older sets have the operator, but in other forms only
   'a' attribute  an attribute that older sets do not have
   'i' input      an operand position that older sets do not have
-  't' type       an element type of the first operand (of the result, for operators without operands)
+  't' type       an element type of an operand (place 0, 1, ...) or of a result (place 100, 101, ...)
   'v' version    a version of the definition (for operators that this program does not know and cannot rewrite)
 """
 import os
 
 import onnx.defs
 
-FLOOR, NEWEST = 13, 28
+FLOOR, NEWEST, FIRST_RESULT = 7, 28, 100
 # Same attributes and operands, other meaning: scale and bias of a group until 20, of a channel since; the axis
 # of a DFT without that operand was 1, and is the last but one.
 MEANING = {"GroupNormalization": 21, "DFT": 20}
@@ -27,11 +28,17 @@ TYPES = {"float": "TN_FLOAT32", "double": "TN_FLOAT64", "float16": "TN_FLOAT16",
 
 
 def element_types(schema):
-    formals = list(schema.inputs) or list(schema.outputs)
-    if not formals:
-        return set()
-    allowed = formals[0].types or {formals[0].type_str}
-    return {t for t in (name.replace("tensor(", "").rstrip(")") for name in allowed) if t in TYPES}
+    """{place: element types}; of several places with one type variable the first only."""
+    seen, places = set(), {}
+    for first, formals in ((0, schema.inputs), (FIRST_RESULT, schema.outputs)):
+        for place, formal in enumerate(formals):
+            if formal.type_str in seen:
+                continue
+            if "(" not in formal.type_str:
+                seen.add(formal.type_str)
+            allowed = formal.types or {formal.type_str}
+            places[first + place] = {t for t in (name.replace("tensor(", "").rstrip(")") for name in allowed) if t in TYPES}
+    return places
 
 
 def default_of(attribute):
@@ -52,8 +59,9 @@ def main():
         newest = history[name][kept[-1]]
         if newest.deprecated:
             continue
-        base = kept[0] if kept[0] > FLOOR else 0
-        attributes, inputs, types = {}, {}, {}
+        if kept[0] > FLOOR:
+            rows.append((name, "e", "", 0, "TN_DTYPE_NONE", kept[0]))
+        base, attributes, inputs, types = 0, {}, {}, {}
         for position in range(len(kept) - 1, 0, -1):
             older, since = history[name][kept[position - 1]], kept[position]
             changed = any(a in older.attributes and default_of(older.attributes[a]) != default_of(newest.attributes[a])
@@ -64,25 +72,26 @@ def main():
             changed |= older.min_input > newest.min_input
             if changed:
                 base = max(base, since)
-                break
             for a in newest.attributes:
                 if a not in older.attributes:
                     attributes.setdefault(a, since)
             for i in range(len(older.inputs), len(newest.inputs)):
                 inputs.setdefault(i, since)
-            for t in element_types(newest) - element_types(older):
-                types.setdefault(t, since)
+            before = element_types(older)
+            for place, allowed in element_types(newest).items():
+                for t in allowed - before.get(place, allowed):
+                    types.setdefault((place, t), since)
         base = max(base, MEANING.get(name, 0))
         if base:
-            rows.append((name, "b", "", "TN_DTYPE_NONE", base))
-        rows += [(name, "a", a, "TN_DTYPE_NONE", v) for a, v in sorted(attributes.items())]
-        rows += [(name, "i", "", str(i), v) for i, v in sorted(inputs.items())]
-        rows += [(name, "t", "", TYPES[t], v) for t, v in sorted(types.items())]
-        rows += [(name, "v", "", "TN_DTYPE_NONE", v) for v in versions]
+            rows.append((name, "b", "", 0, "TN_DTYPE_NONE", base))
+        rows += [(name, "a", a, 0, "TN_DTYPE_NONE", v) for a, v in sorted(attributes.items())]
+        rows += [(name, "i", "", i, "TN_DTYPE_NONE", v) for i, v in sorted(inputs.items())]
+        rows += [(name, "t", "", place, TYPES[t], v) for (place, t), v in sorted(types.items())]
+        rows += [(name, "v", "", 0, "TN_DTYPE_NONE", v) for v in versions]
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "opset_forms.inc"), "w") as out:
         out.write("// Made by tools/make_opset_forms.py; do not edit.\n// clang-format off\n")
-        for name, kind, text, value, since in rows:
-            out.write('{"%s", \'%s\', "%s", %s, %d},\n' % (name, kind, text, value, since))
+        for row in rows:
+            out.write('{"%s", \'%s\', "%s", %d, %s, %d},\n' % row)
 
 
 main()

@@ -1,0 +1,53 @@
+#include "export_choice.hpp"
+
+#include "older_forms.hpp"
+
+namespace tenon::onnx {
+
+bool is_control_flow(std::string_view op, const tn_op_def* definition) {
+  return op == "If" || op == "Loop" || op == "Scan" || op == "SequenceMap" ||
+         (definition && (definition->flags & TN_OP_CONTROL_FLOW));
+}
+
+tn_region body_of(const sdk::GraphView& graph, const sdk::Node& node, const tn_op_def* definition) {
+  if (is_control_flow(node.op_name(), definition)) return TN_NONE;
+  // Of an operator nobody defines, "body" is an attribute of the source model.
+  if (!definition && node.op_name().substr(0, 7) != "tenon::") return TN_NONE;
+  for (const tn_region r : node.regions())
+    if (sdk::view(graph.region(r).name) == "body") return r;
+  return TN_NONE;
+}
+
+bool runtime_lacks(std::string_view op, int32_t opset) { return op == "Swish" && opset >= 25; }
+
+Choice Choosing::choose(const sdk::GraphView& graph, const sdk::Node& node) const {
+  const std::string_view op = node.op_name();
+  const tn_op_def* def = definition(node.op());
+  const bool standard = in_default_domain(op);
+  Choice choice;
+  if (standard) {
+    choice.need = required_opset(graph, node, def);
+    const bool lacking = target && runtime_lacks(op, target);
+    if (!target || (choice.need.opset <= target && !lacking)) return choice;
+    if (def && !lacking) {
+      std::string why;
+      choice.steps = older_form(graph, node, def, target, why);
+      if (choice.steps) {
+        choice.writing = Writing::older;
+        return choice;
+      }
+      if (!why.empty()) choice.need.reason += ", and " + why;
+    }
+  }
+  if (body_of(graph, node, def) != TN_NONE) {
+    const bool functions = !target || target >= functions_since;
+    choice.writing = functions ? Writing::function : Writing::replaced;
+  } else if ((standard || op.substr(0, 7) == "tenon::") && def && def->decompose && decomposing &&
+             !is_control_flow(op, def)) {
+    choice.writing = Writing::replaced;
+  }
+  if (choice.writing == Writing::replaced && kept.count(node.id())) choice.writing = Writing::as_it_is;
+  return choice;
+}
+
+}  // namespace tenon::onnx
