@@ -239,6 +239,7 @@ TEST_CASE("rows of a softmax, parts of a shape, sizes without zeros") {
   check_written(on_x("  %y = LogSoftmax(%x) {axis = -3}\n"), 7, "Transpose LogSoftmax Transpose",
                 "perm = [2, 1, 0]");
   check_written(on_x("  %y = Shape(%x) {start = 1}\n"), 14, "Shape Slice");
+  check_written("  input %x: float32[1,4,2]\n  %y = DFT(%x)\n  output %y as \"y\"\n", 17, "DFT", "axis = 1");
   check_written(on_x("  %y = Shape(%x) {end = -1, start = 0}\n"), 8, "Shape Slice", "ends = [-1]");
   check_written(on_x(ints("s", "6, 4", "2") + "  %y = Reshape(%x, %s) {allowzero = 1}\n"), 13, "Reshape");
   check_refused("  input %x: float32[0,3]\n" + ints("s", "3, 0", "2") +
