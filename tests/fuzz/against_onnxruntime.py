@@ -1,61 +1,146 @@
 #!/usr/bin/env python3
-"""Random graphs against ONNX Runtime: random_graphs --dump writes models, inputs and the reference kernels' results;
-onnxruntime runs the models without its optimisations, and what differs is listed, by the operators of the model.
+"""Random graphs against ONNX Runtime, node by node: random_graphs --dump writes models, inputs and every value as the
+reference kernels compute it; each node is given to onnxruntime by itself, without its optimisations, with those values
+as operands, and its results are compared. So one difference is one line, and is not carried on to the nodes behind it.
 
   against_onnxruntime.py --program BUILD/tests/bin/random_graphs [--seed 1] [--count 1000]
 
-What onnxruntime refuses is counted by its reason. A difference is no verdict: where the standard and onnxruntime
-disagree the standard wins, and docs/onnx.md says so. Exit code 1 when models differ whose operators --known does not
-name.
+What onnxruntime refuses is counted by operator and reason. A difference is no verdict: where the standard and
+onnxruntime disagree the standard wins; known_differences.py lists these with the reason, and docs/onnx.md says so.
+A third opinion is printed with each other difference: what onnx's own reference implementation gives. Exit code 1 when
+there is a difference that is not known.
 """
 import argparse
 import collections
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
+import onnx.reference
 import onnxruntime
 
+from known_differences import Case, reason_for
 
-def run_onnxruntime(path, inputs):
+DTYPES = {np.dtype(name): getattr(onnx.TensorProto, proto)
+          for name, proto in [("float32", "FLOAT"), ("float64", "DOUBLE"), ("float16", "FLOAT16"), ("int8", "INT8"), ("int16", "INT16"), ("int32", "INT32"),
+                              ("int64", "INT64"), ("uint8", "UINT8"), ("uint16", "UINT16"), ("uint32", "UINT32"), ("uint64", "UINT64"), ("bool", "BOOL"),
+                              ("complex64", "COMPLEX64"), ("complex128", "COMPLEX128")]}
+
+
+def proto_type(array):
+    if array.dtype.kind in "US":
+        return onnx.TensorProto.STRING
+    return DTYPES.get(array.dtype)
+
+
+def read_names(node):
+    """The values a node reads, those that its subgraphs take from outside too."""
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        for graph in [attribute.g, *attribute.graphs]:
+            inside = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+            for inner in graph.node:
+                names += [name for name in read_names(inner) if name not in inside]
+                inside.update(inner.output)
+            names += [o.name for o in graph.output if o.name not in inside]
+    return list(dict.fromkeys(names))
+
+
+class Model:
+    """A dumped model and all its values."""
+
+    def __init__(self, base):
+        self.proto = onnx.load(base + ".onnx")
+        self.values = dict(np.load(base + ".inputs.npz"))
+        self.values.update(np.load(base + ".outputs.npz"))
+        self.constants = {t.name: t for t in self.proto.graph.initializer}
+        self.producer = {name: node for node in self.proto.graph.node for name in node.output if name}
+
+    def alone(self, node):
+        """The node, with what gives its sequences and optionals, as a model; its operands; None for other types."""
+        nodes, feed, constants, pending = [node], {}, {}, read_names(node)
+        while pending:
+            name = pending.pop()
+            if name in self.constants:
+                constants[name] = self.constants[name]
+            elif name in self.values:
+                feed[name] = self.values[name]
+                if proto_type(feed[name]) is None:
+                    return None
+            elif self.producer[name] not in nodes:
+                nodes.append(self.producer[name])
+                pending += read_names(self.producer[name])
+        order = list(self.proto.graph.node)
+        nodes.sort(key=order.index)
+        outputs = [name for name in node.output if name in self.values]
+        graph = onnx.helper.make_graph(
+            nodes, "one", [onnx.helper.make_tensor_value_info(name, proto_type(a), a.shape) for name, a in feed.items()],
+            [onnx.helper.make_empty_tensor_value_info(name) for name in outputs], list(constants.values()))
+        model = onnx.helper.make_model(graph, opset_imports=self.proto.opset_import, functions=self.proto.functions, ir_version=self.proto.ir_version)
+        return model, feed, outputs
+
+
+def run_onnxruntime(model, feed, outputs):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    feed = {i.name: inputs[i.name] for i in session.get_inputs()}
-    return dict(zip(names, session.run(names, feed)))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return dict(zip(outputs, session.run(outputs, feed)))
 
 
-def difference(got, want):
-    """What is wrong, or None. Rounding is judged against the largest element, since operands were about 1."""
+def agreement(got, want, scale):
+    """Which elements agree, None where shapes or types differ; `scale` is the largest operand, whose roundings a sum carries."""
     if got.shape != want.shape:
-        return f"shape {got.shape}, want {want.shape}"
+        return None
     if want.dtype.kind in "US":  # .npz holds texts by their longest, onnxruntime as objects
-        return None if got.tolist() == want.tolist() else f"{np.sum(got.astype(want.dtype) != want)} of {want.size} texts"
+        return np.array(got.astype(want.dtype) == want)
     if got.dtype != want.dtype:
-        return f"type {got.dtype}, want {want.dtype}"
-    if not np.issubdtype(want.dtype, np.floating):
-        return None if np.array_equal(got, want) else f"{np.sum(got != want)} of {want.size} elements"
-    relative = {2: 2e-2, 4: 1e-3, 8: 1e-6}[want.dtype.itemsize]
-    got, want = got.astype(np.float64), want.astype(np.float64)
+        return None
+    if want.dtype.kind not in "fc":
+        return np.array(got == want)
+    parts = 2 if want.dtype.kind == "c" else 1
+    relative = {2: 4e-3, 4: 1e-4, 8: 1e-7}[want.dtype.itemsize // parts]  # some of its float64 kernels hold float32 constants
     with np.errstate(invalid="ignore", over="ignore"):
-        largest = np.max(np.abs(want[np.isfinite(want)]), initial=1.0)
-        near = np.isclose(got, want, rtol=relative, atol=relative / 10 * largest, equal_nan=True)
+        largest = max(np.max(np.abs(want[np.isfinite(want)]), initial=1.0), scale)
+        return np.isclose(got, want, rtol=relative, atol=relative / 10 * largest, equal_nan=True)
+
+
+def difference(got, want, near):
+    """What is wrong, or None."""
+    if near is None:
+        return f"{got.dtype}{list(got.shape)}, want {want.dtype}{list(want.shape)}"
     if near.all():
         return None
     at = np.unravel_index(np.argmin(near), near.shape)
-    return f"{np.sum(~near)} of {want.size} elements, first {got[at]:.9g}, want {want[at]:.9g}"
+    return f"{np.sum(~near)} of {want.size} elements, first {got[at]!r}, want {want[at]!r}"
 
 
-def operators(path):
-    model = onnx.load(path)
-    return sorted({node.op_type for node in model.graph.node})
+def largest_operand(case):
+    numbers = [a for a in case.operands if a is not None and a.dtype.kind == "f" and a.size]
+    return max((float(np.max(np.abs(a[np.isfinite(a)]), initial=0)) for a in numbers), default=0.0)
+
+
+def third_opinion(model, feed, want, scale):
+    try:
+        names = [o.name for o in model.graph.output]
+        made = dict(zip(names, onnx.reference.ReferenceEvaluator(model).run(names, feed)))
+        made = {name: np.asarray(a) for name, a in made.items()}
+        found = [text for name in names if (text := difference(made[name], want[name], agreement(made[name], want[name], scale)))]
+        return f"differs too: {found[0]}" if found else "agrees with us"
+    except Exception as error:  # it has no class of its own
+        return f"refuses: {str(error).splitlines()[0][:90]}" if str(error) else f"refuses: {type(error).__name__}"
+
+
+def reason_of(error):
+    """The start of what was said, without what differs from node to node."""
+    text = re.sub(r"Name:'[^']*'|\(n\d+\)|/onnxruntime_src/\S+", "", str(error).split("\n")[0])
+    return text.split(":", 2)[-1].strip()[:110]
 
 
 def main():
@@ -63,45 +148,62 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--known", default="", help="operators whose differences are known, with commas")
-    parser.add_argument("--keep", help="folder for the models that differ")
+    parser.add_argument("--keep", help="folder for the one-node models that differ, with their operands")
+    parser.add_argument("--refused", action="store_true", help="list what onnxruntime refuses")
     arguments = parser.parse_args()
-    known = set(filter(None, arguments.known.split(",")))
-    refused, differing, same, suspects = collections.Counter(), 0, 0, collections.Counter()
-    unknown = 0
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([arguments.program, "--seed", str(arguments.seed), "--count", str(arguments.count), "--dump", folder, "--out", folder],
-                       stdout=subprocess.DEVNULL, check=False)
-        for path in sorted(glob.glob(f"{folder}/*.onnx")):
-            base = path[:-len(".onnx")]
-            try:
-                inputs = dict(np.load(base + ".inputs.npz"))
-                want = dict(np.load(base + ".outputs.npz"))
-                got = run_onnxruntime(path, inputs)
-            except Exception as error:  # onnxruntime has a class for each, and numpy its own
-                text = str(error).split("\n")[0]
-                refused[text.split(":")[2].strip()[:60] if text.count(":") > 2 else text[:60]] += 1
-                continue
-            found = {name: difference(got[name], want[name]) for name in want if name in got}
-            found = {name: text for name, text in found.items() if text}
-            if not found:
-                same += 1
-                continue
-            differing += 1
-            used = operators(path)
-            suspects.update(used)
-            if not known.intersection(used):
-                unknown += 1
-            print(f"{os.path.basename(base)}: {'; '.join(f'{n}: {t}' for n, t in found.items())}\n    {' '.join(used)}")
-            if arguments.keep:
-                os.makedirs(arguments.keep, exist_ok=True)
-                for suffix in (".onnx", ".inputs.npz", ".outputs.npz"):
-                    os.replace(base + suffix, os.path.join(arguments.keep, os.path.basename(base) + suffix))
-    print(f"{same} the same, {differing} differ, {sum(refused.values())} that onnxruntime {onnxruntime.__version__} refuses")
-    for text, count in refused.most_common(20):
-        print(f"  refused {count} x {text}")
-    if differing:
-        print("operators of the models that differ: " + ", ".join(f"{op} {count}" for op, count in suspects.most_common(12)))
+    same, refused, known, unknown = 0, collections.Counter(), collections.Counter(), collections.Counter()
+    compared, models, other_types = set(), 0, 0
+    for start in range(arguments.seed, arguments.seed + arguments.count, 500):
+        with tempfile.TemporaryDirectory() as folder:
+            count = min(500, arguments.seed + arguments.count - start)
+            subprocess.run([arguments.program, "--seed", str(start), "--count", str(count), "--dump", folder, "--out", folder, "--written", "0"],
+                           stdout=subprocess.DEVNULL, check=False)
+            for path in sorted(glob.glob(f"{folder}/*.outputs.npz")):
+                base = path[:-len(".outputs.npz")]
+                model = Model(base)
+                models += 1
+                for node in model.proto.graph.node:
+                    parts = model.alone(node)
+                    if parts is None or not parts[2]:
+                        other_types += 1
+                        continue
+                    alone, feed, outputs = parts
+                    want = {name: model.values[name] for name in outputs}
+                    try:
+                        got = run_onnxruntime(alone, feed, outputs)
+                    except Exception as error:  # onnxruntime has a class for each kind
+                        refused[f"{node.op_type}: {reason_of(error)}"] += 1
+                        continue
+                    compared.add(node.op_type)
+                    got = {name: np.asarray(a) for name, a in got.items()}
+                    case = Case(node, alone, feed, got, want, {})
+                    scale = largest_operand(case)
+                    case.near = {name: agreement(got[name], want[name], scale) for name in outputs}
+                    found = {name: text for name in outputs if (text := difference(got[name], want[name], case.near[name]))}
+                    if not found:
+                        same += 1
+                        continue
+                    reason = reason_for(case)
+                    if reason:
+                        known[f"{node.op_type}: {reason}"] += 1
+                        continue
+                    unknown[node.op_type] += 1
+                    print(f"{os.path.basename(base)} {node.name} {node.op_type}: {'; '.join(f'{n}: {t}' for n, t in found.items())}")
+                    print(f"    onnx's reference {third_opinion(alone, feed, want, scale)}", flush=True)
+                    if arguments.keep:
+                        os.makedirs(arguments.keep, exist_ok=True)
+                        kept = os.path.join(arguments.keep, f"{node.op_type}-{os.path.basename(base)}-{node.name}")
+                        onnx.save(alone, kept + ".onnx")
+                        np.savez(kept + ".npz", **feed)
+    print(f"{models} models, {len(compared)} operators: {same} nodes the same, {sum(known.values())} differ for a known reason, {sum(unknown.values())} differ, "
+          f"{sum(refused.values())} that onnxruntime {onnxruntime.__version__} refuses, {other_types} of types that it cannot be given")
+    for text, count in sorted(known.items()):
+        print(f"  known {count} x {text}")
+    for text, count in unknown.most_common():
+        print(f"  differs {count} x {text}")
+    if arguments.refused:
+        for text, count in refused.most_common():
+            print(f"  refused {count} x {text}")
     return 1 if unknown else 0
 
 

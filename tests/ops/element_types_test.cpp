@@ -2,6 +2,9 @@
 // small node goes through inference, kernel selection, planning and a run of the real host. What an operator
 // cannot compute on is listed at the end, with the reason.
 #include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -263,8 +266,29 @@ std::optional<Recipe> recipe_of(const std::string& op) {
   return std::nullopt;
 }
 
-/// Empty when the node ran, else what was said.
-std::string run_node(const std::string& given, const std::string& node, int results) {
+/// Integers are 1, texts "1", reals numbers around 0; other types whatever bytes of 1 are.
+Tensor operand_of(tn_dtype dtype, const std::vector<int64_t>& dims) {
+  Tensor t(dtype, dims);
+  const bool integer = dtype_is_integer(dtype);
+  const uint64_t width = t.count() ? t.bytes() / t.count() : 0;  // 0 of packed types
+  for (uint64_t i = 0; i < (dtype == TN_STRING ? t.count() : t.bytes()); ++i)
+    if (dtype == TN_STRING)
+      t.set_string(i, "1");
+    else
+      static_cast<uint8_t*>(t.data())[i] = integer && width > 1 ? i % width == 0 : 1;
+  const auto fill = [&](auto zero) {
+    for (uint64_t i = 0; i < t.count(); ++i)
+      static_cast<decltype(zero)*>(t.data())[i] =
+          static_cast<decltype(zero)>((i % 3 == 1 ? -0.7 : 0.9) + 0.1 * static_cast<double>(i % 5));
+  };
+  if (dtype == TN_FLOAT32) fill(0.0f);
+  if (dtype == TN_FLOAT64) fill(0.0);
+  return t;
+}
+
+/// Empty when the node ran, else what was said; the bytes of its results, one after another.
+std::string run_node(const std::string& given, const std::string& node, int results,
+                     std::string* bytes = nullptr) {
   try {
     RuntimeOptions options;
     options.threads = 1;
@@ -276,17 +300,12 @@ std::string run_node(const std::string& given, const std::string& node, int resu
     for (const InputInfo& info : session.inputs()) {
       std::vector<int64_t> dims;
       for (const std::string& d : info.dims) dims.push_back(std::stoll(d));
-      Tensor& t = values.emplace_back(info.dtype, dims);
-      const bool integer = dtype_is_integer(info.dtype);
-      const uint64_t width = t.count() ? t.bytes() / t.count() : 0;  // 0 of packed types
-      for (uint64_t i = 0; i < (info.dtype == TN_STRING ? t.count() : t.bytes()); ++i)
-        if (info.dtype == TN_STRING)
-          t.set_string(i, "1");
-        else  // integers are 1; other types whatever these bytes are
-          static_cast<uint8_t*>(t.data())[i] = integer && width > 1 ? i % width == 0 : 1;
-      inputs.push_back({info.name, t.view(), nullptr});
+      inputs.push_back({info.name, values.emplace_back(operand_of(info.dtype, dims)).view(), nullptr});
     }
-    session.run(inputs);
+    const std::vector<NamedOutput> made = session.run(inputs);
+    for (const NamedOutput& output : made)
+      if (bytes != nullptr && output.value->kind == TN_KIND_TENSOR)
+        bytes->append(static_cast<const char*>(output.tensor().data), output.tensor().bytes);
     return "";
   } catch (const Error& error) {
     return error.diagnostics.empty() ? error.what() : error.diagnostics.front().text;
@@ -329,7 +348,103 @@ void try_operator(const tn_op_def& def, Findings& findings) {
   }
 }
 
+std::string attribute_text(const tn_attr_def& def) {
+  char number[64];
+  switch (def.kind) {
+    case TN_ATTR_INT:
+      return std::to_string(def.default_int);
+    case TN_ATTR_FLOAT:
+      std::snprintf(number, sizeof number, "%.17e", def.default_float);
+      return number;
+    case TN_ATTR_STRING:
+      return '"' + text(def.default_string) + '"';
+    default:
+      return "";
+  }
+}
+
+/// The attributes that say their default mean what the node says without them, on its widest type.
+void try_defaults(const tn_op_def& def, std::string& findings, int& tried) {
+  const std::string op = text(def.name);
+  for (const Exception& e : left_out)
+    if (op == e.op) return;
+  std::string given, node;
+  const auto own = recipe_of(op);
+  const Recipe recipe = own ? *own : plain_recipe(def, given, node);
+  Types types;
+  for (uint32_t k = 0; k < def.type_var_count; ++k) {
+    const tn_type_var& var = def.type_vars[k];
+    tn_dtype type = usual(var);
+    if (std::find(var.dtypes, var.dtypes + var.dtype_count, TN_FLOAT64) != var.dtypes + var.dtype_count)
+      type = TN_FLOAT64;
+    types[text(var.name)] = type;
+  }
+  const std::string operands = fill(recipe.given, op, types), plain = fill(recipe.node, op, types);
+  std::string want;
+  if (!run_node(operands, plain, recipe.results, &want).empty()) return;
+  const size_t brace = plain.find(") {"), end = plain.find(')');
+  for (uint32_t i = 0; i < def.attr_count; ++i) {
+    const tn_attr_def& attribute = def.attrs[i];
+    const std::string name = text(attribute.name), value = attribute_text(attribute);
+    if (!attribute.has_default || value.empty() || plain.find(name + " = ") != std::string::npos) continue;
+    std::string said = plain;
+    if (brace == std::string::npos)
+      said.insert(end + 1, " {" + name + " = " + value + "}");
+    else if (plain[brace + 3] != '\n')
+      said.insert(brace + 3, name + " = " + value + ", ");
+    else
+      continue;  // the braces hold subgraphs alone
+    std::string got;
+    ++tried;
+    const std::string error = run_node(operands, said, recipe.results, &got);
+    if (error.empty() && got == want) continue;
+    findings += "\n  " + said + (error.empty() ? ": other results" : ": " + error);
+  }
+}
+
 }  // namespace
+
+// Whatever the ranks: an error that says something, or results; under a sanitizer, no byte outside.
+TEST_CASE("an operand of another rank is refused or has a meaning, for every operand of every operator") {
+  int refused = 0, tried = 0;
+  for (const tn_sym sym : ops_registry().op_symbols()) {
+    const tn_op_def& def = *ops_registry().find(sym)->def;
+    const std::string op = text(def.name);
+    std::string given, node;
+    const auto own = recipe_of(op);
+    const Recipe recipe = own ? *own : plain_recipe(def, given, node);
+    Types types;
+    for (uint32_t k = 0; k < def.type_var_count; ++k)
+      types[text(def.type_vars[k].name)] = usual(def.type_vars[k]);
+    const std::string operands = fill(recipe.given, op, types);
+    for (size_t from = 0; from < operands.size(); from = operands.find(';', from) + 1) {
+      const size_t end = std::min(operands.find(';', from), operands.size()), open = operands.find('[', from);
+      if (open < end && operands.find('=', from) >= end)
+        for (const char* dims : {"[]", "[1]", "[0]", "[2,1,3,1,2]", "[1,0,2,1]"}) {
+          const std::string changed = operands.substr(0, open) + dims + operands.substr(end);
+          const std::string said = run_node(changed, fill(recipe.node, op, types), recipe.results);
+          INFO(op << " of " << changed << ": " << said);
+          ++tried;
+          refused += !said.empty();
+          CHECK((said.empty() || said.size() > 15));
+        }
+      if (end == operands.size()) break;
+    }
+  }
+  CHECK(tried > 1000);
+  CHECK(refused > tried / 4);
+}
+
+TEST_CASE("an attribute that is left out means its default") {
+  std::string findings;
+  int tried = 0;
+  for (const tn_sym sym : ops_registry().op_symbols()) {
+    const tn_op_def& def = *ops_registry().find(sym)->def;
+    if (!(def.flags & TN_OP_NONDETERMINISTIC)) try_defaults(def, findings, tried);
+  }
+  CHECK(tried > 150);
+  CHECK(findings == "");
+}
 
 TEST_CASE("every operator runs on every type its schema allows") {
   Findings findings;

@@ -120,3 +120,62 @@ TEST_CASE("products of matrices") {
       {{"a: float32[2,3]; b: float32[4,5]", "MatMul(a, b)", "inner dimensions differ: [2,3] times [4,5]"},
        {"a: float32[2,3]", "Softmax(a) {axis = 2}", "axis 2 is outside"}});
 }
+
+// Their contents may be unknown until the run, or never looked at: the rank alone is wrong.
+TEST_CASE("an operand that is one number, or a list of them, has no more axes") {
+  const std::string x =
+      "x: float32[2,3]; n: int64[2]; m: int64[1,2]; f: float32[1,2]; b: bool[2]; c: bool[1,2]; g: "
+      "float32[2]; ";
+  const std::string scalar = "expected a scalar", list = "expected rank";
+  struct Row {
+    const char* node;
+    const char* operand;
+    const std::string& wanted;
+  };
+  const Row rows[] = {
+      {"Range(m, n, n)", "start", scalar},
+      {"Range(n, m, n)", "start", scalar},
+      {"TopK(x, n)", "K", scalar},
+      {"TopK(x, m)", "K", scalar},
+      {"OneHot(n, m, g)", "depth", scalar},
+      {"CumSum(x, n)", "axis", scalar},
+      {"CumProd(x, m)", "axis", scalar},
+      {"Clip(x, f)", "min", scalar},
+      {"Clip(x, _, f)", "max", scalar},
+      {"Trilu(x, m)", "k", scalar},
+      {"Dropout(x, f)", "ratio", scalar},
+      {"Dropout(x, _, b)", "training_mode", scalar},
+      {"HannWindow(m)", "size", scalar},
+      {"Pad(x, n, f)", "constant_value", scalar},
+      {"com.microsoft::Range(m, n)", "start", scalar},
+      {"ReduceSum(x, m)", "axes", list},
+      {"ReduceLogSumExp(x, m)", "axes", list},
+      {"ReduceMax(x, m) {keepdims = 0}", "axes", list},
+      {"Squeeze(x, m)", "axes", list},
+      {"Unsqueeze(x, m)", "axes", list},
+      {"Slice(x, m, n)", "starts", list},
+      {"Slice(x, n, m)", "ends", list},
+      {"Slice(x, n, n, m)", "axes", list},
+      {"Slice(x, n, n, n, m)", "steps", list},
+      {"Pad(x, m)", "pads", list},
+      {"Pad(x, n, _, m)", "axes", list},
+      {"Tile(x, m)", "repeats", list},
+      {"Expand(x, m)", "shape", list},
+      {"Reshape(x, m)", "shape", list},
+      {"ConstantOfShape(m)", "input", list},
+      {"Resize(x, _, f)", "scales", list},
+      {"Resize(x, _, _, m)", "sizes", list},
+      {"CenterCropPad(x, m)", "shape", list},
+      {"AffineGrid(x, m)", "size", list},
+      {"SplitToSequence(x, m)", "split", list},
+      {"Compress(x, c)", "condition", list},
+      {"com.microsoft::Pad(x, m)", "pads", list},
+  };
+  for (const Row& row : rows) {
+    INFO(row.node);
+    CHECK_THAT(types_of(x, row.node, std::string(row.node).find("TopK") == 0 ? 2 : 1),
+               Catch::StartsWith("error: ") && Catch::Contains(std::string("operand ") + row.operand) &&
+                   Catch::Contains(row.wanted));
+  }
+  CHECK_THAT(types_of(x, "Split(x, m)", 2), Catch::Contains("operand split") && Catch::Contains(list));
+}

@@ -54,6 +54,7 @@ Branch infer_branch(Infer& c, const char* name) {
 }
 
 void infer_if(Infer& c) {
+  one_number(c, 0, "cond");
   const auto condition = c.integers(0);
   if (condition && condition->size() == 1) {
     const bool yes = condition->front() != 0;
@@ -176,6 +177,8 @@ std::optional<tn_dim> trip_count(Infer& c, uint32_t body) {
 }
 
 void infer_loop(Infer& c) {
+  one_number(c, 0, "M");
+  one_number(c, 1, "cond");
   const uint32_t body = region_named(c, "body");
   const uint32_t states = c.input_count() > 2 ? c.input_count() - 2 : 0;
   require(region_inputs(c, body) == states + 2u,

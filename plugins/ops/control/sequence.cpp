@@ -26,12 +26,17 @@ void infer_insert(Infer& c) {
   if (element.known()) element.set_kind(TN_KIND_SEQUENCE);
   const OwnedType t = join_types(c, sequence, element, "the element does not fit the sequence",
                                  [&](uint32_t axis) { return c.data_dependent(0, axis); });
+  one_number(c, 2, "position");
   if (t.known()) c.set(0, t.view());
 }
 
-void infer_erase(Infer& c) { same_type(c, 0, 0); }
+void infer_erase(Infer& c) {
+  one_number(c, 1, "position");
+  same_type(c, 0, 0);
+}
 
 void infer_at(Infer& c) {
+  one_number(c, 1, "position");
   OwnedType t(c.type(0));
   if (!t.known()) return;
   require(t.kind() == TN_KIND_SEQUENCE, "operand input_sequence is no sequence");
@@ -57,6 +62,7 @@ void infer_split(Infer& c) {
         t.fit_rank();
       }
     } else {
+      ranked(c, 1, "split", 0, 1);
       const auto sizes = c.integers(1);
       const auto length = c.number(d);
       std::optional<int64_t> each;

@@ -19,7 +19,7 @@ struct Activation {
 struct RealFunction {
   const char* op;
   RealBlock apply;
-  double alpha, beta;  // the standard's defaults
+  float alpha, beta;  // the standard's defaults: attributes are float32
 };
 const RealFunction* find_real_function(std::string_view op) noexcept;
 

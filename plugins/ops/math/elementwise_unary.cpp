@@ -95,6 +95,8 @@ void upgrade_cast(Editor& e, const Node& n) {
 void infer_dropout(Infer& c) {
   same_type(c, 0, 0);
   same_shape(c, 1, 0, TN_BOOL);
+  one_number(c, 1, "ratio");
+  one_number(c, 2, "training_mode");
 }
 /// Before 12 the ratio was an attribute and nodes ran as in inference, whatever the ratio: it need not be
 /// kept. Before 10 the mask had the data's type.
@@ -130,9 +132,7 @@ void infer_clip(Infer& c) {
   same_type(c, 0, 0);
   const auto bound = [&](uint32_t i, std::optional<tn_dim>& out) {
     if (!c.has_input(i)) return true;
-    if (c.has_rank(i) && c.rank(i) > 0 && !(c.rank(i) == 1 && c.dims(i)[0] == 1))
-      fail(std::string("operand ") + (i == 1 ? "min" : "max") + " has shape " + c.text(c.dims(i)) +
-           "; expected a scalar");
+    one_number(c, i, i == 1 ? "min" : "max");
     const auto e = c.elements(i);
     if (!e || e->size() != 1) return false;
     out = e->front();

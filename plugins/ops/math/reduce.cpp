@@ -13,7 +13,7 @@ std::optional<std::vector<bool>> reduced_axes(Infer& c, size_t rank) {
   std::vector<bool> r(rank, false);
   Dims axes;
   if (c.has_input(1)) {
-    const auto given = integer_list(c, 1);
+    const auto given = integer_list(c, 1, "axes");
     if (!given) return std::nullopt;
     axes = *given;
   }
@@ -106,7 +106,8 @@ void infer_arg(Infer& c) {
 
 void infer_cumulative(Infer& c) {
   same_type(c, 0, 0);
-  const auto axis = integer_list(c, 1);
+  one_number(c, 1, "axis");
+  const auto axis = c.integers(1);
   if (axis && axis->size() == 1 && c.has_rank(0)) Infer::axis(axis->front(), c.rank(0));
 }
 

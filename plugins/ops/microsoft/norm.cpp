@@ -102,7 +102,7 @@ tn_value inverse_deviation(Rewrite& w, tn_value x, const std::vector<int64_t>& a
 }
 
 void decompose_skip(Editor& e, const Node& n) {
-  const double epsilon = n.attrs().get_float("epsilon", 1e-12);
+  const double epsilon = n.attrs().get_float("epsilon", 1e-12f);
   const bool simplified = n.op_name() == "com.microsoft::SkipSimplifiedLayerNormalization";
   Rewrite w(e, n);
   Wide wide(w, w.input(0));
@@ -145,7 +145,7 @@ void decompose_simplified(Editor& e, const Node& n) {
 }
 
 void decompose_embed(Editor& e, const Node& n) {
-  const double epsilon = n.attrs().get_float("epsilon", 1e-12);
+  const double epsilon = n.attrs().get_float("epsilon", 1e-12f);
   Rewrite w(e, n);
   Wide wide(w, w.input(2));
   const tn_value ids = w.input(0);

@@ -73,6 +73,7 @@ void infer_inverse(Infer& c) {
           "operand X has shape " + c.text(d) + "; expected square matrices");
 }
 void infer_pad(Infer& c) {
+  ranked(c, 1, "pads", 1, 1);
   const auto pads = c.integers(1);
   if (!c.has_rank(0)) return c.set_unranked(0, c.dtype(0));
   auto dims = c.dims(0);
@@ -84,6 +85,9 @@ void infer_pad(Infer& c) {
   c.set(0, c.dtype(0), dims);
 }
 void infer_range(Infer& c) {
+  one_number(c, 0, "start");
+  one_number(c, 1, "limit");
+  one_number(c, 2, "delta");
   const auto start = scalar_value(c, 0), limit = scalar_value(c, 1),
              delta = c.has_input(2) ? scalar_value(c, 2) : std::optional<double>(1);
   if (!start || !limit || !delta) return c.set_unknown_dims(0, c.dtype(0), 1);

@@ -106,8 +106,8 @@ void plan_channels(const PlanView& v, Planned& p) {
   s->batch = x[0];
   s->channels = x.size() > 1 ? x[1] : 1;
   s->inner = x.size() > 1 ? product(x, 2, x.size()) : 1;
-  s->epsilon = v.attrs().get_float("epsilon", 1e-5);
-  s->momentum = v.attrs().get_float("momentum", 0.9);
+  s->epsilon = v.attrs().get_float("epsilon", 1e-5f);
+  s->momentum = v.attrs().get_float("momentum", 0.9f);
   for (size_t i = 1; i < s->in.size(); ++i)
     if (s->in[i].count != s->channels)
       fail(format("%s's operand %zu has %lld elements; expected %lld, one a channel", op.c_str(), i,

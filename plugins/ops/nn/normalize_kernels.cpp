@@ -92,7 +92,7 @@ void plan_row(const PlanView& v, Planned& p) {
   const auto axis = static_cast<size_t>(axis_of(v.attrs().get_int("axis", -1), s->in[0].rank()));
   s->rows = product(x, 0, axis);
   s->size = product(x, axis, x.size());
-  s->epsilon = v.attrs().get_float("epsilon", 1e-5);
+  s->epsilon = v.attrs().get_float("epsilon", 1e-5f);
   s->center = op != "RMSNormalization";
   if (skip) {
     s->scale = 2;
@@ -165,7 +165,7 @@ void plan_product_row(const PlanView& v, Planned& p) {
   s->rows = product(x, 0, x.size() - 1);
   s->scale = 4;
   s->bias = 5;
-  s->epsilon = v.attrs().get_float("epsilon", 1e-5);
+  s->epsilon = v.attrs().get_float("epsilon", 1e-5f);
   if (s->rows * s->size != s->out[0].count || (s->has_in(2) && s->in[2].count != s->size) ||
       (s->has_in(3) && s->in[3].count != s->out[0].count))
     fail("MatMulAddLayerNorm's bias or residual does not fit its result");

@@ -6,11 +6,7 @@ namespace tenon::ops {
 
 /// The number of scalar operand i, which must be `low` or more; unset when it is not known.
 inline std::optional<tn_dim> scalar_operand(Infer& c, uint32_t i, const char* name, int64_t low) {
-  if (c.has_rank(i)) {
-    const auto n = c.number(c.product(c.dims(i)));
-    require(!n || *n == 1,
-            std::string("operand ") + name + " has shape " + c.text(c.dims(i)) + "; expected a scalar");
-  }
+  one_number(c, i, name);
   const auto e = c.elements(i);
   if (!e || e->size() != 1) return std::nullopt;
   if (const auto v = c.number(e->front()))

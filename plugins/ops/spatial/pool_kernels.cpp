@@ -164,7 +164,7 @@ void plan_lrn(const PlanView& v, Planned& p) {
   s->inner = product(x, 2, x.size());
   s->before = (size - 1) / 2;
   s->after = size - 1 - s->before;
-  s->alpha = v.attrs().get_float("alpha", 0.0001) / static_cast<double>(size);
+  s->alpha = v.attrs().get_float("alpha", 0.0001f) / static_cast<double>(size);
   s->beta = v.attrs().get_float("beta", 0.75);
   s->bias = v.attrs().get_float("bias", 1);
   s->load = loader<double>(s->in[0].dtype);

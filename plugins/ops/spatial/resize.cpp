@@ -33,6 +33,8 @@ std::optional<tn_dim> scaled(Infer& c, tn_dim d, double scale) {
 }
 
 void infer_by_scales(Infer& c, std::vector<tn_dim>& out, const Dims& axes) {
+  ranked(c, 1, "roi", 1, 1);
+  ranked(c, 2, "scales", 1, 1);
   const auto scales = float_list(c, 2);
   const bool crop =
       c.attrs().get_string("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
@@ -61,6 +63,7 @@ void infer_by_scales(Infer& c, std::vector<tn_dim>& out, const Dims& axes) {
 }
 
 void infer_by_sizes(Infer& c, std::vector<tn_dim>& out, const Dims& axes) {
+  ranked(c, 3, "sizes", 1, 1);
   const auto sizes = c.elements(3);
   const auto policy = c.attrs().get_string("keep_aspect_ratio_policy", "stretch");
   require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller",

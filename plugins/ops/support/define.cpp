@@ -66,6 +66,13 @@ bool ranked(Infer& c, uint32_t i, const char* name, int32_t low, int32_t high) {
        wanted);
 }
 
+void one_number(Infer& c, uint32_t i, const char* name) {
+  if (!c.has_rank(i)) return;
+  const auto dims = c.dims(i);
+  require(dims.empty() || (dims.size() == 1 && !c.differ(dims[0], 1)),
+          std::string("operand ") + name + " has shape " + c.text(dims) + "; expected a scalar");
+}
+
 Dims list_attr(Infer& c, const char* name, size_t count, int64_t otherwise, int64_t low, int64_t high) {
   const auto given = c.attrs().get_ints(name);
   if (given.empty() && (count == 0 || !c.attrs().has(name))) return Dims(count, otherwise);
@@ -143,8 +150,8 @@ std::optional<std::vector<tn_dim>> whole_elements(Infer& c, uint32_t i) {
   return r;
 }
 
-std::optional<Dims> integer_list(Infer& c, uint32_t i) {
-  if (c.rank(i) > 1) return std::nullopt;
+std::optional<Dims> integer_list(Infer& c, uint32_t i, const char* name) {
+  ranked(c, i, name, 0, 1);
   return c.integers(i);
 }
 

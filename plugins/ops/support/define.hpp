@@ -38,6 +38,8 @@ inline void require(bool good, const std::string& message) {
 std::string text_of(int64_t v);
 /// Operand i has a rank in [low, high] if it is known; false when it is not known.
 bool ranked(Infer& c, uint32_t i, const char* name, int32_t low, int32_t high = INT32_MAX);
+/// Operand i, where it is there, is one number: a scalar, or a list of one.
+void one_number(Infer& c, uint32_t i, const char* name);
 /// The integers of a list attribute: `count` of them, each in [low, high]; `otherwise` for all when it is
 /// absent.
 Dims list_attr(Infer& c, const char* name, size_t count, int64_t otherwise, int64_t low,
@@ -61,8 +63,8 @@ struct Known {
 std::optional<Known> known(Infer& c, uint32_t i);
 /// Elements of operand i; float tensors too, when all are whole numbers.
 std::optional<std::vector<tn_dim>> whole_elements(Infer& c, uint32_t i);
-/// Numbers of operand i (a list such as axes, pads, repeats): known, of rank 0 or 1. Unset when not known.
-std::optional<Dims> integer_list(Infer& c, uint32_t i);
+/// Numbers of operand i, a list such as axes: of rank 0 or 1, or it fails. Unset when they are not known.
+std::optional<Dims> integer_list(Infer& c, uint32_t i, const char* name);
 /// One number of operand i of any number type.
 std::optional<double> scalar_value(Infer& c, uint32_t i);
 /// The floats of operand i when they are constant or computed already.

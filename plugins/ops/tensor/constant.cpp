@@ -53,6 +53,7 @@ void infer_constant_of_shape(Infer& c) {
             "attribute 'value' has shape " + dims_text(TensorView(*value).dims()) + "; expected one element");
   const tn_dtype dtype = value ? value->dtype : TN_FLOAT32;
   ranked(c, 0, "input", 1, 1);
+  ranked(c, 0, "input", 1, 1);
   const auto dims = c.elements(0);
   if (!dims) {
     const auto length = c.has_rank(0) && c.rank(0) == 1 ? c.number(c.dims(0)[0]) : std::nullopt;
@@ -94,6 +95,9 @@ std::optional<int64_t> range_count(int64_t start, int64_t limit, int64_t delta) 
 
 void infer_range(Infer& c) {
   const tn_dtype dtype = c.dtype(0) != TN_DTYPE_NONE ? c.dtype(0) : c.dtype(1);
+  one_number(c, 0, "start");
+  one_number(c, 1, "limit");
+  one_number(c, 2, "delta");
   const auto start = c.elements(0), limit = c.elements(1), delta = c.elements(2);
   const auto one = [](const std::optional<std::vector<tn_dim>>& e) { return e && e->size() == 1; };
   const auto set_length = [&](tn_dim n) { c.set(0, dtype, {&n, 1}); };

@@ -137,6 +137,7 @@ void infer_one_hot(Infer& c) {
   auto out = c.dims(0);
   const auto axis =
       static_cast<size_t>(Infer::axis(c.attrs().get_int("axis", -1), static_cast<int64_t>(out.size()) + 1));
+  one_number(c, 1, "depth");
   tn_dim depth = 0;
   const auto e = whole_elements(c, 1);
   if (e && e->size() == 1) {

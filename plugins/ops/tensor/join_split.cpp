@@ -65,6 +65,7 @@ void upgrade_concat(Editor& e, const Node& n) {
 std::optional<std::vector<tn_dim>> part_sizes(Infer& c, tn_dim length) {
   const uint32_t parts = c.output_count();
   if (c.has_input(1)) {
+    ranked(c, 1, "split", 1, 1);
     const auto sizes = c.elements(1);
     if (!sizes) return std::nullopt;
     require(sizes->size() == parts,
@@ -150,10 +151,12 @@ void infer_pad(Infer& c) {
           "attribute 'mode' is '" + std::string(mode) + "'; expected constant, reflect, edge or wrap");
   if (!c.has_rank(0)) return c.set_unranked(0, dtype);
   auto dims = c.dims(0);
+  ranked(c, 1, "pads", 1, 1);
+  one_number(c, 2, "constant_value");
   const auto pads = c.elements(1);
   Dims axes;
   if (c.has_input(3)) {
-    const auto given = integer_list(c, 3);
+    const auto given = integer_list(c, 3, "axes");
     if (!given) return c.set_unknown_dims(0, dtype, static_cast<uint32_t>(dims.size()));
     for (int64_t a : *given) axes.push_back(Infer::axis(a, c.rank(0), "operand axes: value"));
   } else {

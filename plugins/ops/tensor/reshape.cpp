@@ -139,7 +139,7 @@ void infer_squeeze(Infer& c) {
       if (d != 1) out.push_back(d);
     }
   } else {
-    const auto axes = integer_list(c, 1);
+    const auto axes = integer_list(c, 1, "axes");
     if (!axes) {
       const auto count = c.has_rank(1) && c.rank(1) == 1 ? c.number(c.dims(1)[0]) : std::nullopt;
       if (count && *count <= c.rank(0))
@@ -164,7 +164,7 @@ void infer_unsqueeze(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
   if (!c.has_rank(0)) return c.set_unranked(0, dtype);
   const auto dims = c.dims(0);
-  const auto axes = integer_list(c, 1);
+  const auto axes = integer_list(c, 1, "axes");
   if (!axes) {
     const auto count = c.has_rank(1) && c.rank(1) == 1 ? c.number(c.dims(1)[0]) : std::nullopt;
     if (count && *count <= 64) return c.set_unknown_dims(0, dtype, static_cast<uint32_t>(c.rank(0) + *count));

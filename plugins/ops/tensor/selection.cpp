@@ -19,6 +19,7 @@ void infer_top_k(Infer& c) {
   }
   auto dims = c.dims(0);
   const auto axis = static_cast<size_t>(Infer::axis(c.attrs().get_int("axis", -1), c.rank(0)));
+  one_number(c, 1, "K");
   const auto k = c.elements(1);
   if (k && k->size() == 1) {
     if (const auto v = c.number(k->front())) {
@@ -128,6 +129,9 @@ void infer_unique(Infer& c) {
 void infer_non_max_suppression(Infer& c) {
   ranked(c, 0, "boxes", 3, 3);
   ranked(c, 1, "scores", 3, 3);
+  one_number(c, 2, "max_output_boxes_per_class");
+  one_number(c, 3, "iou_threshold");
+  one_number(c, 4, "score_threshold");
   const tn_dim out[] = {c.data_dependent(0, 0), 3};
   c.set(0, TN_INT64, Span<const tn_dim>(out, 2));
 }
@@ -135,6 +139,7 @@ void infer_non_max_suppression(Infer& c) {
 void infer_trilu(Infer& c) {
   same_type(c, 0, 0);
   ranked(c, 0, "input", 2);
+  one_number(c, 1, "k");
 }
 
 void infer_eye_like(Infer& c) {

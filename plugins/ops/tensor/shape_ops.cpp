@@ -73,6 +73,7 @@ void infer_expand(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
   if (!c.has_rank(0)) return c.set_unranked(0, dtype);
   const auto dims = c.dims(0);
+  ranked(c, 1, "shape", 1, 1);
   const auto shape = c.elements(1);
   if (!shape) {
     const auto length = length_of(c, 1);
@@ -103,6 +104,7 @@ void infer_tile(Infer& c) {
   const tn_dtype dtype = c.dtype(0);
   if (!c.has_rank(0)) return c.set_unranked(0, dtype);
   const auto dims = c.dims(0);
+  ranked(c, 1, "repeats", 1, 1);
   const auto repeats = c.elements(1);
   if (!repeats) return c.set_unknown_dims(0, dtype, static_cast<uint32_t>(dims.size()));
   if (repeats->size() != dims.size())

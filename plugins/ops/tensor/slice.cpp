@@ -66,6 +66,8 @@ struct Bounds {
 
 Bounds read_bounds(Infer& c, int64_t rank) {
   Bounds b;
+  ranked(c, 1, "starts", 1, 1);
+  ranked(c, 2, "ends", 1, 1);
   b.starts = c.elements(1);
   b.ends = c.elements(2);
   std::optional<size_t> count;
@@ -82,7 +84,7 @@ Bounds read_bounds(Infer& c, int64_t rank) {
       if (c.has_rank(i) && c.rank(i) == 1)
         if (const auto n = c.number(c.dims(i)[0])) count = static_cast<size_t>(*n);
   if (c.has_input(3)) {
-    const auto axes = integer_list(c, 3);
+    const auto axes = integer_list(c, 3, "axes");
     b.axes_known = axes.has_value();
     if (axes) {
       agree("axes", axes->size());
@@ -97,7 +99,7 @@ Bounds read_bounds(Infer& c, int64_t rank) {
     b.axes_known = false;
   }
   if (c.has_input(4)) {
-    const auto steps = integer_list(c, 4);
+    const auto steps = integer_list(c, 4, "steps");
     b.steps_known = steps.has_value();
     if (steps) {
       agree("steps", steps->size());

@@ -376,12 +376,33 @@ Judgement Judge::judge(const Graph& graph, uint64_t seed, bool wild) {
   return judgement;
 }
 
+namespace {
+
+// Every value that a node of the graph itself gives is an output.
+std::unique_ptr<Graph> with_all_outputs(const Graph& graph) {
+  std::unique_ptr<Graph> opened = graph.clone();
+  std::vector<tn_value> values;
+  for (tn_node id = opened->first_node(Graph::main_region); id != TN_NONE; id = opened->node(id).next)
+    for (const tn_value value : opened->node(id).outputs())
+      if (value != TN_NONE) values.push_back(value);
+  Transaction edit(*opened, "outputs");
+  edit_api()->region_outputs(edit.get(), Graph::main_region, nullptr, 0);  // names stay with places
+  edit_api()->region_outputs(edit.get(), Graph::main_region, values.data(),
+                             static_cast<uint32_t>(values.size()));
+  Diagnostics ignored;
+  edit.commit(ignored);
+  return opened;
+}
+
+}  // namespace
+
 bool Judge::dump(const Graph& graph, uint64_t seed, const std::string& folder) {
   const Inputs inputs = inputs_of(graph, seed, false);
+  const std::unique_ptr<Graph> opened = with_all_outputs(graph);
   std::string error;
   bool no_kernel = false;
   const std::vector<NamedOutput> outputs = run_session(
-      graph.clone(), registries(), runtime_options(true, "faithful"), inputs.named, error, no_kernel);
+      opened->clone(), registries(), runtime_options(true, "faithful"), inputs.named, error, no_kernel);
   const ExporterEntry* const exporter = registries().exporter("onnx");
   const TensorFileEntry* const npz = registries().tensor_file_for("x.npz");
   if (!error.empty() || exporter == nullptr || npz == nullptr) return false;
@@ -395,13 +416,11 @@ bool Judge::dump(const Graph& graph, uint64_t seed, const std::string& folder) {
   std::vector<tn_named_tensor> given, made;
   for (const NamedTensor& input : inputs.named)
     given.push_back({to_abi(input.name), -1, input.tensor, TN_KIND_TENSOR, 0});
-  for (const NamedOutput& output : outputs) {
-    if (output.value->kind != TN_KIND_TENSOR) return false;
-    made.push_back({to_abi(output.name), -1, output.tensor(), TN_KIND_TENSOR, 0});
-  }
-  const std::unique_ptr<Graph> copy = graph.clone();
+  for (const NamedOutput& output : outputs)
+    if (output.value->kind == TN_KIND_TENSOR)
+      made.push_back({to_abi(output.name), -1, output.tensor(), TN_KIND_TENSOR, 0});
   const std::string model = base + ".onnx";
-  return exporter->record->write(exporter->instance, host, copy.get(), to_abi(model), nullptr, 0,
+  return exporter->record->write(exporter->instance, host, opened.get(), to_abi(model), nullptr, 0,
                                  said.abi()) == TN_OK &&
          write(base + ".inputs.npz", given) && write(base + ".outputs.npz", made);
 }

@@ -48,8 +48,9 @@ class Judge {
   // `seed` decides the inputs; `wild` puts NaN, infinities and extremes among them.
   Judgement judge(const Graph& graph, uint64_t seed, bool wild);
   Judgement judge_written(const Graph& graph, uint64_t seed);  // through the exporter and the reader
-  // The model as it is, its inputs and the reference kernels' results, FOLDER/<seed>.onnx and .inputs.npz and
-  // .outputs.npz: for tests/fuzz/against_onnxruntime.py. False where one of them cannot be written.
+  // The model as it is, all its values outputs, its inputs and what the reference kernels give,
+  // FOLDER/<seed>.onnx and .inputs.npz and .outputs.npz: for tests/fuzz/against_onnxruntime.py. False where
+  // one of them cannot be written.
   bool dump(const Graph& graph, uint64_t seed, const std::string& folder);
   std::string optimized_text(const Graph& graph, bool wild);
   const Registries& registries() const { return default_->engine.registries(); }
