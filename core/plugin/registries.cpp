@@ -1,5 +1,7 @@
 #include "core/plugin/registries.hpp"
 
+#include <tenon/abi/transforms.h>
+
 #include <algorithm>
 
 #include "core/base/text.hpp"
@@ -345,6 +347,22 @@ void Registries::provide(Host& host) {
         return decompose(self(of), *static_cast<Graph*>(graph), edit, node, diag);
       }};
   host.provide(TN_DECOMPOSE_ID, &decomposing, this);
+  static const tn_transform_registry_api transform_list = {
+      sizeof(tn_transform_registry_api), 0,
+      [](const tn_host* of) {
+        return static_cast<uint32_t>(
+            static_cast<const Registries*>(Host::from(of).context(TN_TRANSFORM_REGISTRY_ID))
+                ->transforms()
+                .size());
+      },
+      [](const tn_host* of, uint32_t i, void** instance) -> const tn_transform* {
+        const auto& all =
+            static_cast<const Registries*>(Host::from(of).context(TN_TRANSFORM_REGISTRY_ID))->transforms();
+        if (i >= all.size()) return nullptr;
+        *instance = all[i].instance;
+        return all[i].record;
+      }};
+  host.provide(TN_TRANSFORM_REGISTRY_ID, &transform_list, this);
 }
 
 }  // namespace tenon

@@ -18,7 +18,8 @@ struct Instance : sdk::Services {
   uint64_t digest = 0;
 
   const RuleSet& load(const tn_rule_source* sources, uint32_t count, const sdk::Diag& diag) {
-    const uint64_t wanted = RuleSet::digest(sources, count) ^ registry->count(host);
+    const uint64_t wanted = RuleSet::digest(sources, count) ^ registry->count(host) ^
+                            static_cast<uint64_t>(ops.transforms().size()) << 32;
     if (!rules || digest != wanted) {
       rules.reset();
       rules = std::make_unique<RuleSet>(sources, count, ops, diag);
@@ -124,43 +125,56 @@ tn_status test_rules(void* instance, const tn_rule_source* sources, uint32_t cou
 
 const tn_rule_engine_api rule_engine = {sizeof(tn_rule_engine_api), 0, check_rules, test_rules};
 
-void describe(sdk::PassBuilder& b, int level) {
-  b.level(level).option_int("max_rounds", 10, 1, 1000,
-                            "Sweeps at most; each looks only near what the one before changed.");
-}
-
-/// Pass records whose run gets the instance, which holds the compiled rules.
+/// Pass records whose run gets the instance, which holds the compiled rules: one pass a stage.
 struct Passes {
-  sdk::PassBuilder raise_builder{"raise"}, fuse_builder{"fuse"};
-  tn_pass_record raise{}, fuse{};
-  const tn_pass_record* list[2] = {&raise, &fuse};
+  sdk::PassBuilder raise{"raise"}, fuse{"fuse"}, layout{"layout_rules"}, device{"device_rules"};
+  tn_pass_record records[4]{};
+  const tn_pass_record* list[4]{};
   tn_pass_list table{};
   Passes() {
-    describe(raise_builder
-                 .summary("Rules of stage canonicalize: decomposed Gelu, LayerNormalization, Swish... become "
-                          "one operator")
-                 .doc("Wants folded constants and no-op casts gone. Leaves operators of ai.onnx, which have "
-                      "reference kernels."),
-             1);
-    describe(
-        fuse_builder.summary("Rules of stage fuse: Conv+BatchNormalization, Conv+Add+Relu, MatMul+bias...")
-            .doc("Wants the graph canonical. Leaves fused operators of domain tenon, each with the body it "
-                 "stands for.")
-            .after("raise")
-            .alias("operator_fusion"),
-        2);
-    raise = *raise_builder.finish();
-    raise.run = [](void* instance, const tn_pass_ctx* ctx, const tn_diag* diag) noexcept {
-      return run_stage(instance, ctx, diag, Stage::Canonicalize);
-    };
-    fuse = *fuse_builder.finish();
-    fuse.run = [](void* instance, const tn_pass_ctx* ctx, const tn_diag* diag) noexcept {
-      return run_stage(instance, ctx, diag, Stage::Fuse);
-    };
-    table = {sizeof table, 2, list};
+    raise
+        .summary(
+            "Rules of stage canonicalize: decomposed Gelu, LayerNormalization, Swish... become one operator")
+        .doc(
+            "Wants folded constants and no-op casts gone. Leaves operators of ai.onnx, which have reference "
+            "kernels.");
+    fuse.summary("Rules of stage fuse: Conv+BatchNormalization, Conv+Add+Relu, MatMul+bias...")
+        .doc(
+            "Wants the graph canonical. Leaves fused operators of domain tenon, each with the body it stands "
+            "for.")
+        .after("raise")
+        .alias("operator_fusion");
+    layout
+        .summary(
+            "Rules of stage layout: what wants the fused operators and settles how their operands lie in "
+            "memory")
+        .doc("No built-in rule has this stage; a plugin's or a user's may.")
+        .after("fuse");
+    device
+        .summary("Rules of stage device: the last ones, for what the devices of a run do better another way")
+        .doc("No built-in rule has this stage; a plugin's or a user's may.")
+        .after("layout_rules");
+    add<Stage::Canonicalize>(raise, 1);
+    add<Stage::Fuse>(fuse, 2);
+    add<Stage::Layout>(layout, 1);
+    add<Stage::Device>(device, 1);
+    table = {sizeof table, 4, list};
   }
   Passes(const Passes&) = delete;
   Passes& operator=(const Passes&) = delete;
+
+ private:
+  template <Stage S>
+  void add(sdk::PassBuilder& b, int level) {
+    b.level(level).option_int("max_rounds", 10, 1, 1000,
+                              "Sweeps at most; each looks only near what the one before changed.");
+    auto& record = records[static_cast<size_t>(S)];
+    record = *b.finish();
+    record.run = [](void* instance, const tn_pass_ctx* ctx, const tn_diag* diag) noexcept {
+      return run_stage(instance, ctx, diag, S);
+    };
+    list[static_cast<size_t>(S)] = &record;
+  }
 };
 
 void provide(sdk::Plugin& p) {
@@ -169,7 +183,7 @@ void provide(sdk::Plugin& p) {
       .name(TENON_PLUGIN_NAME)
       .version(TENON_PLUGIN_VERSION)
       .vendor("Tenon")
-      .summary("Fusion rules as JSON: the engine and its two passes");
+      .summary("Fusion rules as JSON: the engine and a pass for each stage");
   p.instance<Instance>();
   p.provide(TN_PASSES_ID, &passes->table);
   p.provide(TN_RULE_ENGINE_ID, &rule_engine);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tenon/abi/transforms.h"
+
 namespace tenon::rules {
 
 int HostCatalog::resolve(std::string_view name, tn_sym* op) const {
@@ -19,6 +21,18 @@ std::vector<std::string_view> HostCatalog::names() const {
   std::vector<std::string_view> r;
   for (uint32_t i = 0; i < registry_->count(host_); ++i)
     if (const tn_op_def* d = registry_->at(host_, i)) r.push_back(sdk::view(d->name));
+  return r;
+}
+
+std::vector<Transform> HostCatalog::transforms() const {
+  std::vector<Transform> r;
+  const auto* api =
+      static_cast<const tn_transform_registry_api*>(host_->get_interface(host_, TN_TRANSFORM_REGISTRY_ID));
+  for (uint32_t i = 0; api && i < api->count(host_); ++i) {
+    Transform t;
+    t.record = api->at(host_, i, &t.instance);
+    if (t.record) r.push_back(t);
+  }
   return r;
 }
 

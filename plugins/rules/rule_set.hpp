@@ -18,6 +18,7 @@ class HostCatalog : public OpCatalog {
   int resolve(std::string_view name, tn_sym* op) const override;
   const tn_op_def* find(tn_sym op) const override { return registry_->find(host_, op); }
   std::vector<std::string_view> names() const override;
+  std::vector<Transform> transforms() const override;
 
  private:
   const tn_host* host_;

@@ -126,6 +126,22 @@ TEST_CASE("Precision mode strict runs rules of class exact alone, approx wants f
   CHECK(fires("approx", "fast"));
 }
 
+TEST_CASE("Each stage has its pass: raise, fuse, layout_rules, device_rules") {
+  const std::string rule =
+      R"({"rule": "A", "stage": "STAGE", "pattern": {"nodes": {"n": {"op": "Neg", "in": ["X"], "out": ["a"]}, "s": {"op": "Add", "in": ["a", "Y"], "out": ["z"]}}, "outputs": ["z"]},
+     "replace": {"nodes": {"f": {"op": "Sub", "in": ["Y", "X"], "out": ["z"]}}}})";
+  const std::vector<std::pair<const char*, const char*>> stages = {
+      {"canonicalize", "raise"}, {"fuse", "fuse"}, {"layout", "layout_rules"}, {"device", "device_rules"}};
+  for (const auto& [stage, own] : stages)
+    for (const auto& [other, pass] : stages) {
+      std::string text = rule;
+      text.replace(text.find("STAGE"), 5, stage);
+      RunOptions o;
+      o.pass = pass;
+      CHECK((rules().run(chain_graph, text, o).applied("A") == 1) == (std::string(pass) == own));
+    }
+}
+
 TEST_CASE("Conflicts: priority first, then the larger pattern; the loser is told and tried again") {
   const auto rule = [](const char* name, int priority, const char* op1, const char* op2) {
     return std::string("{\"rule\": \"") + name + "\", \"priority\": " + std::to_string(priority) +

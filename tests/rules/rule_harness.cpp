@@ -56,7 +56,7 @@ const Explained* RuleRun::why(const std::string& rule, tn_reason reason) const {
   return nullptr;
 }
 
-RuleHarness::RuleHarness() : plugins_(host_) {
+RuleHarness::RuleHarness(const std::vector<std::string>& libraries) : plugins_(host_) {
   setenv("TENON_CACHE_DIR", (scratch_dir() + "/cache").c_str(), 1);
   set_install_root(build_dir());
   provide_core_services(host_);
@@ -66,6 +66,12 @@ RuleHarness::RuleHarness() : plugins_(host_) {
   for (const char* name : {"ops", "rules"}) {
     PluginRequest r;
     r.name = name;
+    r.required = true;
+    wanted.push_back(r);
+  }
+  for (const auto& path : libraries) {
+    PluginRequest r;
+    r.path = path;
     r.required = true;
     wanted.push_back(r);
   }

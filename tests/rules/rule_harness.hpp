@@ -43,7 +43,7 @@ struct RunOptions {
 
 class RuleHarness {
  public:
-  RuleHarness();
+  explicit RuleHarness(const std::vector<std::string>& libraries = {});  // beside ops and rules
   /// rules: the text of one rule file; empty: the built-in ones.
   RuleRun run(const std::string& graph, const std::string& rules = {}, const RunOptions& options = {});
   RuleRun run(std::unique_ptr<Graph> graph, const std::string& rules = {}, const RunOptions& options = {});

@@ -15,6 +15,9 @@ class Evaluator {
   Value run(const Program& program);
   /// "ln.axis = 1, rank(u) = 3": the named parts of a program and their values, for messages.
   std::string describe(const Program& program);
+  /// As a tensor: numbers and lists of numbers become one, constants of the graph are read. Unknown on
+  /// failure.
+  Value tensor(const Value& v);
 
  private:
   friend struct Library;
@@ -29,9 +32,6 @@ class Evaluator {
   Value equal(const Value& a, const Value& b);
   Value truth(const Value& v);
   Value shape(const Value& v);
-  /// As a tensor: numbers and lists of numbers become one, constants of the graph are read. Unknown on
-  /// failure.
-  Value tensor(const Value& v);
   bool spend(int64_t elements);
 
   Scope& scope_;

@@ -43,7 +43,9 @@ enum Id : uint16_t {
   Cast,
   Full,
   Matmul,
-  Len
+  Len,
+  Copies,
+  Same
 };
 
 bool integers(const Value& v, std::vector<int64_t>* out) {
@@ -268,7 +270,37 @@ struct Library {
     return t.is_unknown() ? t : Value::string(sdk::dtype_name(t.tensor.dtype));
   }
 
+  /// A list of operands of the pattern, not a list of numbers.
+  static bool operands(const Value& v) {
+    return v.kind == Value::List && std::any_of(v.list.begin(), v.list.end(), [](const Value& i) {
+             return i.kind == Value::Graph || i.kind == Value::Absent;
+           });
+  }
+
+  /// The sum of f over the operands of a list.
+  template <class F>
+  static Value total(Evaluator& e, const Value& v, F&& f) {
+    Value n = Value::integer(0);
+    for (const auto& i : v.list)
+      if (i.kind != Value::Absent) n = e.arithmetic(Op::Add, n, f(i));
+    return n;
+  }
+
+  static Value bytes(Evaluator& e, const Value& v) {
+    if (operands(v)) return total(e, v, [&](const Value& i) { return bytes(e, i); });
+    tn_dtype d = v.kind == Value::Tensor ? v.tensor.dtype : TN_FLOAT32;
+    if (v.kind == Value::Graph) {
+      d = e.scope_.type(v.graph).dtype;
+      if (d == TN_DTYPE_NONE) {
+        if (!e.estimate_) return Value::unknown("dtype of '" + v.text + "'");
+        d = TN_FLOAT32;
+      }
+    }
+    return e.arithmetic(Op::Mul, numel(e, v), Value::real(TN_DTYPE_BITS(d) / 8.0));
+  }
+
   static Value numel(Evaluator& e, const Value& v) {
+    if (operands(v)) return total(e, v, [&](const Value& i) { return numel(e, i); });
     const Value s = e.shape(v);
     if (s.is_unknown()) return e.estimate_ ? Value::integer(1) : s;
     Value n = Value::integer(1);
@@ -302,9 +334,13 @@ Value Evaluator::call(const Expr& call_expr) {
   const Expr& a0 = program_->nodes[e.args[0]];
   // Functions of nodes do not evaluate their first argument.
   switch (id) {
-    case Present:
-      return a0.ref.kind == Ref::Node ? Value::boolean(scope_.present(a0.ref.index))
-                                      : Value::boolean(eval(e.args[0]).kind != Value::Absent);
+    case Present: {
+      if (a0.ref.kind == Ref::Node) return Value::boolean(scope_.present(a0.ref.index));
+      const Value v = eval(e.args[0]);
+      return Value::boolean(v.kind != Value::Absent && (v.kind != Value::List || !v.list.empty()));
+    }
+    case Copies:
+      return Value::integer(scope_.copies(a0.ref.index));
     case Opname:
       return scope_.present(a0.ref.index) ? Value::string(scope_.op(a0.ref.index)) : Value{};
     case Axes:
@@ -321,6 +357,10 @@ Value Evaluator::call(const Expr& call_expr) {
   std::vector<Value> a;
   for (uint32_t i : e.args) a.push_back(eval(i));
   if (id == Default) return a[0].kind == Value::Absent ? a[1] : a[0];
+  if (id == Same)
+    return Value::boolean(
+        a[0].kind == a[1].kind &&
+        (a[0].kind == Value::Absent || (a[0].kind == Value::Graph && a[0].graph == a[1].graph)));
   for (const auto& v : a)
     if (v.is_unknown() && !(id == Bytes && estimate_)) return v;
   if (a[0].kind == Value::Absent) {
@@ -345,20 +385,15 @@ Value Evaluator::call(const Expr& call_expr) {
     }
     case Numel:
       return Library::numel(*this, a[0]);
-    case Bytes: {
-      tn_dtype d = a[0].kind == Value::Tensor ? a[0].tensor.dtype : TN_FLOAT32;
-      if (a[0].kind == Value::Graph) {
-        d = scope_.type(a[0].graph).dtype;
-        if (d == TN_DTYPE_NONE) {
-          if (!estimate_) return Value::unknown("dtype of '" + a[0].text + "'");
-          d = TN_FLOAT32;
-        }
-      }
-      return arithmetic(Op::Mul, Library::numel(*this, a[0]), Value::real(TN_DTYPE_BITS(d) / 8.0));
-    }
+    case Bytes:
+      return Library::bytes(*this, a[0]);
     case Dtype:
       return Library::dtype_of(*this, a[0]);
     case Const:
+      if (Library::operands(a[0]))
+        return Value::boolean(std::all_of(a[0].list.begin(), a[0].list.end(), [&](const Value& i) {
+          return i.kind == Value::Absent || (i.kind == Value::Graph && scope_.is_constant(i.graph));
+        }));
       return Value::boolean(a[0].kind != Value::Graph || scope_.is_constant(a[0].graph));
     case SuffixAxes: {
       if (!a[1].is_number()) return Value::unknown("suffix_axes: the rank is not known");

@@ -370,7 +370,8 @@ const std::vector<Function>& functions() {
       {"log", 1, 1, false},         {"abs", 1, 1, false},           {"reshape", 2, 2, false},
       {"transpose", 1, 2, false},   {"concat", 1, 2, false},        {"split", 2, 3, false},
       {"slice", 4, 4, false},       {"pad", 2, 3, false},           {"cast", 2, 2, false},
-      {"full", 2, 2, false},        {"matmul", 2, 2, false},        {"len", 1, 1, false}};
+      {"full", 2, 2, false},        {"matmul", 2, 2, false},        {"len", 1, 1, false},
+      {"copies", 1, 1, true},       {"same", 2, 2, false}};
   return list;
 }
 

@@ -37,6 +37,7 @@ class World : public Scope, public Names {
   }
   std::string op(uint32_t) override { return "Conv"; }
   Value axes(uint32_t) override { return Value::ints(std::vector<int64_t>{1, 2}); }
+  int64_t copies(uint32_t) override { return node_present ? 2 : 0; }
   tn_type type(tn_value v) override {
     if (v == 0) return {TN_KIND_TENSOR, TN_FLOAT32, 2, 0, w_dims.data()};
     if (v == 1) return {TN_KIND_TENSOR, TN_FLOAT16, 2, 0, x_dims.data()};

@@ -107,6 +107,7 @@ class Scope {
                           const std::string& name) = 0;  // effective; Absent when there is none
   virtual std::string op(uint32_t node) = 0;             // "" when the node is absent
   virtual Value axes(uint32_t node) = 0;
+  virtual int64_t copies(uint32_t node) = 0;  // in a row; 0: the node is absent
   /// Kind TN_KIND_NONE: nothing known.
   virtual tn_type type(tn_value value) = 0;
   virtual bool constant(tn_value value, tn_tensor* tensor) = 0;

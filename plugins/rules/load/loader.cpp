@@ -163,9 +163,15 @@ void load_rules(const Source& source, const OpCatalog& ops, Findings& findings,
   if (root.is_array()) return each(root, "the list of rules", false);
   if (wrong_kind(findings, root, Json::Object, "a rule file")) return;
   if (root.find("Rules")) {
-    findings.error("E220", root.find("Rules")->key_offset,
-                   "rule files of CANN ('Rules') are not supported by this engine yet",
-                   "write the rule in the form tenon.rules/1");
+    Reader r(root, findings);
+    const Json& list = *r.get("Rules");
+    r.finish();
+    if (wrong_kind(findings, list, Json::Array, "'Rules'")) return;
+    if (list.items.empty()) findings.error("E203", list.offset, "'Rules' is empty");
+    for (const auto& i : list.items) {
+      const size_t errors = findings.errors();
+      keep(loader.cann(i), errors);
+    }
   } else if (const Json* chains = root.find("fusion_patterns")) {
     Reader r(root, findings);
     r.get("fusion_patterns");

@@ -50,6 +50,7 @@ class RuleLoader {
   std::unique_ptr<Rule> v1(const Json& json);
   std::unique_ptr<Rule> article(const Json& json);
   std::unique_ptr<Rule> bare_chain(const Json& chain);
+  std::unique_ptr<Rule> cann(const Json& json);
 
  private:
   std::unique_ptr<Rule> begin(const Json& json);
@@ -64,6 +65,7 @@ class RuleLoader {
   void op_list(const Json& json, const std::string& domain, std::vector<tn_sym>* out,
                bool replacement = false);
   tn_sym op(const std::string& name, const std::string& domain, uint32_t offset, bool replacement);
+  void check_lists(const std::string& name, const PatternNode& node, const Json& json);
   void check_arity(const Alternative& alternative, uint32_t offset);
   // loader_chain.cpp
   void chain(const Json& json, Rule& rule);
@@ -77,6 +79,7 @@ class RuleLoader {
   // loader_rule.cpp
   void guards(const Json& json, Rule& rule);
   void lets(const Json& json, Rule& rule);
+  void transform(const Json& json, Rule& rule, Let* let);
   void cost(const Json& json, Rule& rule);
   void verify(const Json& json, Rule& rule);
   bool expression(const Json& json, Rule& rule, Expression* out);

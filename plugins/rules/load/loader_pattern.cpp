@@ -1,9 +1,13 @@
 // Patterns of form v1: nodes, operand slots, wishes on values.
 #include "load/loader.hpp"
 
+#include <algorithm>
+
 namespace tenon::rules {
 
 namespace {
+constexpr int64_t max_copies = 64;
+
 /// "BatchNormalization" for "batchnorm"-like spellings: letters only, lower case.
 std::string plain(std::string_view s) {
   std::string r;
@@ -25,15 +29,16 @@ tn_sym RuleLoader::op(const std::string& name, const std::string& domain, uint32
   }
   const int found = ops_.resolve(name, &s);
   if (found == 1) return s;
+  // Another spelling, "attention": ONNX's operator comes before those of other domains.
+  std::vector<std::string_view> same;
+  for (const auto n : ops_.names())
+    if (plain(n) == plain(name) && std::find(same.begin(), same.end(), n) == same.end()) same.push_back(n);
+  if (same.size() == 1 && (found == 0 || ops_.find(ops_.symbol(same[0])))) return ops_.symbol(same[0]);
   if (found > 1) {
     findings_.error("E402", offset, "operator '" + name + "' is in several domains",
                     "say which: \"domain\": \"...\"");
     return ops_.symbol(name);
   }
-  std::vector<std::string_view> same;
-  for (const auto n : ops_.names())
-    if (plain(n) == plain(name)) same.push_back(n);
-  if (same.size() == 1) return ops_.symbol(same[0]);
   // A replacement without a definition is a new operator that its body explains.
   if (!replacement)
     findings_.warn("E401", offset,
@@ -134,9 +139,15 @@ bool RuleLoader::slot(const Json& json, Slot* out, Rule& rule) {
     std::string t = json.text;
     if (t == "_") return true;
     if (t.compare(0, 3, "...") == 0) {
-      findings_.error("E221", json.offset, "'...rest' operands are not supported by this engine yet",
-                      "list the operands");
-      return false;
+      if (!is_identifier(t.substr(3))) {
+        findings_.error("E202", json.offset, "'" + t + "' is no list of operands", "...name");
+        return false;
+      }
+      out->kind = Slot::Rest;
+      out->value = intern(rule.values, t.substr(3));
+      rule.lists.resize(rule.values.size());
+      rule.lists[out->value] = true;
+      return true;
     }
     if (!t.empty() && t.back() == '?') {
       out->optional = true;
@@ -188,11 +199,14 @@ void RuleLoader::check_arity(const Alternative& a, uint32_t offset) {
   for (const tn_sym s : a.ops) {
     const tn_op_def* def = ops_.find(s);
     if (!def || a.any_operands) continue;
+    const bool rest =
+        std::any_of(a.in.begin(), a.in.end(), [](const Slot& x) { return x.kind == Slot::Rest; });
     const bool variadic = def->input_count && (def->inputs[def->input_count - 1].flags & TN_PARAM_VARIADIC);
-    if (a.in.size() > def->input_count && !variadic)
+    if (a.in.size() - rest > def->input_count && !variadic)
       findings_.error("E403", offset,
                       std::string(ops_.text(s)) + " takes at most " + std::to_string(def->input_count) +
                           " operands, the pattern lists " + std::to_string(a.in.size()));
+    if (rest) continue;
     size_t sure = 0;
     for (const auto& slot : a.in) sure += !slot.optional;
     if (a.in.size() < def->min_inputs && sure < def->min_inputs)
@@ -233,9 +247,16 @@ void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern
   n.optional = r.flag("optional", false);
   n.assoc = r.flag("assoc", false);
   if (const Json* c = r.get("commute", Json::Bool)) n.commute = c->boolean;
-  if (const Json* j = r.get("repeat"))
-    findings_.error("E221", j->key_offset, "'repeat' is not supported by this engine yet",
-                    "write the rule as a chain with {min,max}, or as several patterns");
+  if (const Json* j = r.get("repeat", Json::Object)) {
+    Reader rr(*j, findings_);
+    const bool both = rr.required("min") && rr.required("max");
+    n.repeat_min = static_cast<uint32_t>(rr.integer("min", 1, 0, max_copies));
+    n.repeat_max = static_cast<uint32_t>(rr.integer("max", 1, 1, max_copies));
+    rr.finish();
+    n.repeat = true;
+    if (both && n.repeat_min > n.repeat_max)
+      findings_.error("E205", j->offset, "'min' is greater than 'max': never met");
+  }
   if (const Json* out = r.get("out", Json::Array)) {
     for (const auto& o : out->items) {
       if (wrong_kind(findings_, o, Json::String, "a result")) continue;
@@ -269,12 +290,34 @@ void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern
     n.alternatives.push_back(std::move(a));
   }
   r.finish();
-  if (n.assoc)
-    for (const auto& a : n.alternatives)
-      if (a.in.size() < 2 || a.in.size() > 6)
-        findings_.error("E202", json.offset,
-                        "an 'assoc' node lists 2 to 6 operands, found " + std::to_string(a.in.size()));
+  check_lists(name, n, json);
   pattern.nodes.push_back(std::move(n));
+}
+
+/// What a list of operands, copies in a row and a flattened tree ask of a node.
+void RuleLoader::check_lists(const std::string& name, const PatternNode& n, const Json& json) {
+  for (const auto& a : n.alternatives) {
+    size_t rests = 0, links = 0;
+    for (const auto& s : a.in) {
+      rests += s.kind == Slot::Rest;
+      links += s.kind == Slot::Value && s.value != none && !s.constant;
+    }
+    if (rests > 1 && !n.repeat)
+      findings_.error("E213", json.offset,
+                      "node '" + name + "' has " + std::to_string(rests) + " lists of operands",
+                      "one \"...name\" takes all that are left");
+    if (n.assoc && (a.in.size() < 2 || a.in.size() > 6))
+      findings_.error("E214", json.offset,
+                      "an 'assoc' node lists 2 to 6 operands, found " + std::to_string(a.in.size()));
+    if (n.repeat && n.assoc)
+      findings_.error("E214", json.offset, "'assoc' and 'repeat' exclude one another",
+                      "a list of operands, \"...name\", flattens a tree of any size");
+    if (n.repeat && (!links || n.out.empty() || n.out[0] == none))
+      findings_.error("E214", json.offset,
+                      "copies of node '" + name +
+                          "' are linked from its first result to its first named operand; it "
+                          "needs both");
+  }
 }
 
 void RuleLoader::value_wish(const std::string& name, const Json& json, Pattern& pattern, Rule& rule) {
@@ -369,6 +412,20 @@ void RuleLoader::pattern(const Json& json, Rule& rule) {
     }
   }
   r.finish();
+  // A list is a list wherever it is named.
+  for (const auto& n : p.nodes) {
+    for (const auto& a : n.alternatives)
+      for (const auto& s : a.in)
+        if (s.kind == Slot::Value && rule.is_list(s.value))
+          findings_.error("E213", n.offset,
+                          "'" + rule.values[s.value] + "' is one operand here and a list elsewhere",
+                          "write \"..." + rule.values[s.value] + "\" or give it another name");
+    for (const uint32_t o : n.out)
+      if (rule.is_list(o))
+        findings_.error("E213", n.offset,
+                        "'" + rule.values[o] + "' is a list of operands and a result of a node",
+                        "only values from outside the match can be a list");
+  }
   for (const auto& n : p.nodes)
     if (n.node != none && lookup(rule.values, rule.nodes[n.node]) != none)
       findings_.error("E201", n.offset, "'" + rule.nodes[n.node] + "' names a node and a value",

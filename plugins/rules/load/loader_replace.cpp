@@ -3,6 +3,20 @@
 
 namespace tenon::rules {
 
+namespace {
+/// Made inside every match of some pattern, and gone afterwards.
+bool inner(const Rule& rule, uint32_t value) {
+  for (const auto& p : rule.patterns) {
+    bool kept = false, made = false;
+    for (const auto& w : p.values) kept = kept || (w.value == value && w.escape == Escape::Keep);
+    for (const auto& n : p.nodes)
+      for (const uint32_t o : n.out) made = made || (o == value && !n.optional && n.repeat_min > 0);
+    if (made && !kept) return true;
+  }
+  return false;
+}
+}  // namespace
+
 void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule, std::vector<NewNode>* out,
                           bool body) {
   if (wrong_kind(findings_, json, Json::Object, "a node")) return;
@@ -32,10 +46,14 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
       if (wrong_kind(findings_, i, Json::String, "an operand")) continue;
       std::string t = i.text;
       NewOperand o;
-      if (!t.empty() && t.back() == '?') {
+      if (t.compare(0, 3, "...") == 0) {
+        o.list = o.optional = true;
+        t.erase(0, 3);
+      } else if (!t.empty() && t.back() == '?') {
         o.optional = true;
         t.pop_back();
       }
+      const size_t skipped = o.list ? 3 : 0;
       size_t from = 0;
       while (from <= t.size()) {
         size_t to = t.find('|', from);
@@ -57,9 +75,15 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
               found = true;
             }
         }
+        const bool list = found && ref.kind == NameRef::Value && rule.is_list(ref.index);
+        if (found && list != o.list)
+          findings_.error(
+              "E213", source_.inside(i, from + skipped),
+              "'" + std::string(word) + (list ? "' is a list of operands" : "' is no list of operands"),
+              list ? "write \"..." + std::string(word) + "\"" : "leave the dots out");
         if (!found)
-          findings_.error("E206", source_.inside(i, from), "unbound name '" + std::string(word) + "'",
-                          did_you_mean(word, known()));
+          findings_.error("E206", source_.inside(i, from + skipped),
+                          "unbound name '" + std::string(word) + "'", did_you_mean(word, known()));
         else
           o.choices.push_back(ref);
         from = to + 1;
@@ -192,15 +216,24 @@ void RuleLoader::replacement(const Json& json, Rule& rule) {
                         "'" + rule.values[w.value] + "' is exposed, but no node of 'replace' yields it");
     }
   // Uses of made names come after their makers.
-  std::vector<bool> there(p.made.size());
+  std::vector<bool> there(p.made.size()), yielded(rule.values.size());
   for (const auto& n : p.nodes) {
-    for (const auto& o : n.in)
+    for (const auto& o : n.in) {
       for (const auto& c : o.choices)
         if (c.kind == NameRef::Made && !there[c.index])
           findings_.error("E206", n.offset, "'" + p.made[c.index] + "' is used before it is made",
                           "order the nodes");
-    for (const auto& o : n.out)
+      if (o.choices.size() == 1 && o.choices[0].kind == NameRef::Value && !o.list &&
+          !yielded[o.choices[0].index] && inner(rule, o.choices[0].index))
+        findings_.error("E215", n.offset,
+                        "node '" + n.name + "' reads '" + rule.values[o.choices[0].index] +
+                            "', which the rule takes away",
+                        "let an earlier node of 'replace' yield it, or say \"escape\": \"keep\"");
+    }
+    for (const auto& o : n.out) {
       if (o.made != none) there[o.made] = true;
+      if (o.value != none) yielded[o.value] = true;
+    }
   }
   if (body && p.body != Replacement::NoBody) check_body(*body, rule);
 }

@@ -1,5 +1,5 @@
 // Form v1: a rule's own fields, guards, computed constants, cost, verify.
-#include <set>
+#include <algorithm>
 
 #include "load/loader.hpp"
 
@@ -68,13 +68,75 @@ void RuleLoader::lets(const Json& json, Rule& rule) {
       findings_.error("E202", j.key_offset, "'" + l.name + "' is a name of the pattern already",
                       "choose another");
     if (j.is_object()) {
-      findings_.error("E404", j.offset, "named transforms are not supported by this engine yet",
-                      "compute the constant with an expression");
-    } else {
-      expression(j, rule, &l.expr);
+      transform(j, rule, &l);
+    } else if (expression(j, rule, &l.expr)) {
+      l.source = l.expr.program.source;
     }
     rule.lets.push_back(std::move(l));
   }
+}
+
+/// {"transform": "acme.pack@1", "args": {"q": "Wq"}}
+void RuleLoader::transform(const Json& json, Rule& rule, Let* let) {
+  Reader r(json, findings_);
+  const Json* named = r.required("transform");
+  const Json* args = r.get("args", Json::Object);
+  r.finish();
+  if (!named || wrong_kind(findings_, *named, Json::String, "'transform'")) return;
+  const std::string& text = named->text;
+  let->source = text;
+  const auto at = text.rfind('@');
+  const std::string name = text.substr(0, at);
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.';
+  });
+  const std::string version = at == std::string::npos ? std::string() : text.substr(at + 1);
+  if (!plain || version.empty() || version.size() > 9 ||
+      !std::all_of(version.begin(), version.end(), [](unsigned char c) { return std::isdigit(c); })) {
+    findings_.error("E202", named->offset, "'" + text + "' names no transform", "\"plugin.name@version\"");
+    return;
+  }
+  const uint32_t wanted = static_cast<uint32_t>(std::stoul(version));
+  std::vector<std::string> other_names;
+  std::string versions;
+  const auto known = ops_.transforms();
+  for (const auto& t : known) {
+    const std::string found = sdk::text(t.record->name);
+    other_names.push_back(found);
+    if (found != name) continue;
+    if (t.record->version == wanted && !let->transform.record) let->transform = t;
+    versions += (versions.empty() ? "" : ", ") + std::to_string(t.record->version);
+  }
+  if (!let->transform.record) {
+    if (versions.empty())
+      findings_.error("E404", named->offset, "no loaded plugin exports the transform '" + name + "'",
+                      known.empty() ? "name its plugin in the manifest, or with --plugin"
+                                    : did_you_mean(name, {other_names.begin(), other_names.end()}));
+    else
+      findings_.error("E404", named->offset,
+                      "transform '" + name + "' has no version " + version + "; there is " + versions);
+    return;
+  }
+  const tn_transform& t = *let->transform.record;
+  let->args.resize(t.parameter_count);
+  std::vector<std::string_view> parameters;
+  for (uint32_t i = 0; i < t.parameter_count; ++i) parameters.push_back(sdk::view(t.parameters[i]));
+  for (size_t i = 0; args && i < args->items.size(); ++i) {
+    const auto p = std::find(parameters.begin(), parameters.end(), args->keys[i]);
+    if (p == parameters.end())
+      findings_.error("E405", args->items[i].key_offset,
+                      "transform '" + text + "' has no parameter '" + args->keys[i] + "'",
+                      did_you_mean(args->keys[i], parameters));
+    else
+      expression(args->items[i], rule, &let->args[static_cast<size_t>(p - parameters.begin())]);
+  }
+  std::string missing;
+  for (uint32_t i = 0; i < t.parameter_count; ++i)
+    if (let->args[i].program.empty() && (!args || !args->find(parameters[i])))
+      missing += (missing.empty() ? "'" : "', '") + std::string(parameters[i]);
+  if (!missing.empty())
+    findings_.error("E405", json.offset, "transform '" + text + "' is not given " + missing + "'",
+                    "\"none\" leaves an argument out");
 }
 
 void RuleLoader::cost(const Json& json, Rule& rule) {
@@ -187,11 +249,6 @@ std::unique_ptr<Rule> RuleLoader::v1(const Json& json) {
   rule->aliases = r.texts("aliases");
   rule->enabled = r.flag("enabled", true);
   rule->stage = static_cast<Stage>(r.choice("stage", {"canonicalize", "fuse", "layout", "device"}, 1));
-  if (rule->stage == Stage::Layout || rule->stage == Stage::Device)
-    findings_.error(
-        "E221", json.find("stage")->offset,
-        std::string("stage '") + stage_name(rule->stage) + "' is not supported by this engine yet",
-        "use 'canonicalize' or 'fuse'");
   rule->level = static_cast<int32_t>(r.integer("level", rule->stage == Stage::Canonicalize ? 1 : 2, 1, 3));
   rule->priority = static_cast<int32_t>(r.integer("priority", rule->priority, 0, 99999));
   rule->before = r.texts("before");

@@ -1,16 +1,25 @@
 // A rule as the loader leaves it: names are numbers, expressions are parsed, operators are symbols.
 #pragma once
+#include <memory>
 #include <optional>
 
 #include "gx/gx.hpp"
 #include "load/json_source.hpp"
 #include "tenon/abi/graph.h"
 #include "tenon/abi/ops.h"
+#include "tenon/abi/rules.h"
 
 namespace tenon::rules {
 
 constexpr uint32_t none = UINT32_MAX;
 constexpr size_t max_variants = 64;
+constexpr uint32_t max_leaves = 64;  // of an assoc tree whose operands are a list
+
+/// A constant transform that a plugin exports, and what its function takes.
+struct Transform {
+  const tn_transform* record = nullptr;
+  void* instance = nullptr;
+};
 
 /// The operators there are, as the rules see them.
 class OpCatalog {
@@ -22,6 +31,8 @@ class OpCatalog {
   virtual int resolve(std::string_view name, tn_sym* op) const = 0;
   virtual const tn_op_def* find(tn_sym op) const = 0;
   virtual std::vector<std::string_view> names() const = 0;
+  /// The constant transforms of all plugins.
+  virtual std::vector<Transform> transforms() const { return {}; }
 };
 
 struct Scalar {
@@ -48,7 +59,7 @@ struct AttributeWish {
 };
 
 struct Slot {
-  enum Kind : uint8_t { Value, Any, Rest } kind = Any;
+  enum Kind : uint8_t { Value, Any, Rest } kind = Any;  // Rest: "...name", a list
   bool optional = false;
   bool constant = false;        // must be a constant
   uint32_t value = none;        // into Rule::values; none for an unnamed literal
@@ -73,6 +84,7 @@ struct PatternNode {
   int32_t since = 0, until = 0;
   uint32_t chain = none;  // chains: the value that feeds slot 0, or any slot when commutative
   uint32_t repeat_min = 1, repeat_max = 1;
+  bool repeat = false;  // "repeat" was written: "...name" collects one operand of each copy
   uint32_t offset = 0;
 };
 
@@ -121,7 +133,10 @@ struct Guard {
 
 struct Let {
   std::string name;
-  Expression expr;
+  Expression expr;  // unless a transform makes it
+  Transform transform;
+  std::vector<Expression> args;  // in the order of the transform's parameters; empty: left out
+  std::string source;            // for messages
 };
 
 /// What an operand of a replacement may be.
@@ -133,6 +148,7 @@ struct NameRef {
 struct NewOperand {
   std::vector<NameRef> choices;  // the first bound one
   bool optional = false;         // nothing bound: left out
+  bool list = false;             // "...name": all of a list
 };
 
 struct NewResult {
@@ -197,6 +213,7 @@ struct Rule {
   Stage stage = Stage::Fuse;
   Precision precision = Precision::Reassoc;
   std::vector<std::string> values, nodes, symbols;  // names of what the patterns number
+  std::vector<bool> lists;                          // per value: bound by "...name"; may be shorter
   std::vector<Pattern> patterns;
   std::vector<Guard> where;
   std::vector<Let> lets;
@@ -206,7 +223,10 @@ struct Rule {
   Verify verify;
   std::string names_chain;  // a bare chain: "matmul+add+layernorm" switches on the rule with that alias
   const Source* source = nullptr;
+  std::shared_ptr<const Json> derived;  // the tree it was read from, where that is not the file's own
   uint32_t offset = 0;
+
+  bool is_list(uint32_t value) const { return value < lists.size() && lists[value]; }
 };
 
 const char* stage_name(Stage stage);

@@ -36,6 +36,13 @@ uint32_t follow(const std::vector<uint32_t>& alias, uint32_t v) {
   return v;
 }
 
+/// The operand that an absent node passes on, and that links the copies of a repeated one.
+uint32_t first_named(const Alternative& a) {
+  for (uint32_t i = 0; i < a.in.size(); ++i)
+    if (a.in[i].kind == Slot::Value && a.in[i].value != none && !a.in[i].constant) return i;
+  return none;
+}
+
 bool build(const Rule& rule, const Pattern& p, const std::vector<Choice>& chosen, Variant* v) {
   v->rule = &rule;
   v->pattern = &p;
@@ -47,11 +54,8 @@ bool build(const Rule& rule, const Pattern& p, const std::vector<Choice>& chosen
     const PatternNode& n = p.nodes[i];
     uint32_t first = n.chain;
     if (first == none && !n.alternatives.empty())
-      for (const auto& s : n.alternatives[0].in)
-        if (s.value != none && !s.constant) {
-          first = s.value;
-          break;
-        }
+      if (const uint32_t slot = first_named(n.alternatives[0]); slot != none)
+        first = n.alternatives[0].in[slot].value;
     if (!n.out.empty() && n.out[0] != none) {
       if (first != none)
         v->alias[n.out[0]] = first;
@@ -59,30 +63,47 @@ bool build(const Rule& rule, const Pattern& p, const std::vector<Choice>& chosen
         v->alias[n.out[0]] = none;  // the head of a chain: the next item begins it
     }
   }
+  v->lists.resize(value_count);
+  v->copies.assign(rule.nodes.size(), 0);
+  const auto fresh = [&] {  // values without a name get numbers past the rule's own
+    v->alias.push_back(static_cast<uint32_t>(value_count));
+    return static_cast<uint32_t>(value_count++);
+  };
   const auto resolved = [&](uint32_t x) { return x == none ? none : follow(v->alias, x); };
   for (size_t i = 0; i < p.nodes.size(); ++i) {
     const PatternNode& n = p.nodes[i];
     uint32_t feed = resolved(n.chain);
+    v->copies[n.node] = chosen[i].copies;
     for (uint32_t copy = 0; copy < chosen[i].copies; ++copy) {
       VariantNode vn;
       vn.node = copy == 0 ? n.node : none;
       vn.from = &n;
       vn.what = &n.alternatives[chosen[i].alternative];
       vn.chain = feed;
-      for (const auto& s : vn.what->in) vn.in.push_back(resolved(s.value));
-      const bool last = copy + 1 == chosen[i].copies;
-      for (const uint32_t o : n.out) vn.out.push_back(o);
-      if (!last && !vn.out.empty()) {
-        // Values between copies have no name; they get numbers past the rule's own.
-        vn.out[0] = static_cast<uint32_t>(value_count++);
-        v->alias.push_back(vn.out[0]);
+      const uint32_t link = n.repeat ? first_named(*vn.what) : none;
+      for (uint32_t s = 0; s < vn.what->in.size(); ++s) {
+        const Slot& slot = vn.what->in[s];
+        uint32_t value = resolved(slot.value);
+        if (slot.kind == Slot::Rest && n.repeat) {
+          value = fresh();
+          v->lists[slot.value].push_back(value);
+        } else if (slot.kind == Slot::Rest) {
+          vn.rest = s;
+        } else if (s == link && copy > 0) {
+          value = feed;
+        }
+        vn.in.push_back(value);
       }
+      const bool last = copy + 1 == chosen[i].copies;
+      for (const uint32_t o : n.out) vn.out.push_back(last ? o : none);
+      if (!last && !vn.out.empty()) vn.out[0] = fresh();
       feed = vn.out.empty() ? none : vn.out[0];
       v->nodes.push_back(std::move(vn));
     }
   }
   if (v->nodes.empty()) return false;
   for (const uint32_t o : p.outputs) v->outputs.push_back(resolved(o));
+  v->lists.resize(value_count);
   v->producer.assign(value_count, none);
   v->producer_result.assign(value_count, 0);
   for (uint32_t i = 0; i < v->nodes.size(); ++i)
@@ -98,14 +119,17 @@ bool build(const Rule& rule, const Pattern& p, const std::vector<Choice>& chosen
   // A bound, good enough to say how far a change can matter; an assoc node is a tree of several graph nodes.
   v->depth = static_cast<uint32_t>(v->nodes.size());
   for (const auto& n : v->nodes)
-    if (n.from->assoc) v->depth += static_cast<uint32_t>(n.what->in.size());
+    if (n.from->assoc) v->depth += n.rest == none ? static_cast<uint32_t>(n.what->in.size()) : max_leaves;
   return true;
 }
 
 /// Does the rewrite lower the number of nodes?
 bool lowers(const Rule& rule, const Variant& v) {
   size_t nodes = 0;
-  for (const auto& n : v.nodes) nodes += n.from->assoc ? n.what->in.size() - 1 : 1;
+  for (const auto& n : v.nodes) {
+    const size_t leaves = n.what->in.size() - (n.rest != none);
+    nodes += n.from->assoc ? std::max<size_t>(leaves, 2) - 1 : 1;
+  }
   return rule.replace.nodes.size() < nodes;
 }
 

@@ -158,9 +158,10 @@ void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node
                   v,
                   anchor,
                   topological(anchor),
-                  static_cast<uint32_t>(match.nodes.size()),
+                  static_cast<uint32_t>(match.nodes.size() + match.inner.size()),
                   static_cast<uint32_t>(pool_.size())};
       pool_.insert(pool_.end(), match.nodes.begin(), match.nodes.end());
+      pool_.insert(pool_.end(), match.inner.begin(), match.inner.end());
       candidates_.push_back(c);
       return;
     }

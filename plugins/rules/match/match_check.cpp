@@ -53,6 +53,14 @@ gx::Value attribute_value(const tn_attr& a) {
 }
 
 gx::Value MatchScope::value(uint32_t index) {
+  if (rule_.is_list(index)) {
+    gx::Value all = gx::Value::items({});
+    for (const tn_value v : match_.list(index)) {
+      const std::string name = rule_.values[index] + "[" + std::to_string(all.list.size()) + "]";
+      all.list.push_back(v == TN_NONE ? gx::Value{} : gx::Value::of_graph(v, name));
+    }
+    return all;
+  }
   const tn_value v = match_.value(index);
   return v == TN_NONE ? gx::Value{} : gx::Value::of_graph(v, rule_.values[index]);
 }
@@ -208,52 +216,59 @@ bool MatchChecker::shape(const ValueWish& w, tn_value v) {
   return true;
 }
 
+bool MatchChecker::wish(const ValueWish& w, tn_value v) {
+  const auto info = graph_.value(v);
+  const std::string& name = rule_->values[w.value];
+  if (w.constant && info.kind != TN_VALUE_CONSTANT)
+    return refuse(1, TN_REASON_CONST, v, [&](Refusal& r) {
+      r.expr = "'" + name + "' is constant";
+      if (info.kind == TN_VALUE_RESULT)
+        r.got = "output of " + std::string(graph_.op_name(graph_.node(info.producer).op)) + " " +
+                graph_.node_name(info.producer);
+      else
+        r.got = "it is an input of the graph";
+    });
+  if (w.forbid_shared && info.use_count > 1)
+    return refuse(1, TN_REASON_CONST, v, [&](Refusal& r) {
+      r.expr = "'" + name + "' is used once";
+      r.got = std::to_string(info.use_count) + " uses";
+    });
+  if (!w.dtype.empty()) {
+    if (info.type.dtype == TN_DTYPE_NONE)
+      return refuse(2, TN_REASON_UNKNOWN, v, [&](Refusal& r) {
+        r.expr = "dtype of '" + name + "'";
+        r.got = "not known";
+      });
+    if (!w.dtype.text(sdk::dtype_name(info.type.dtype)))
+      return refuse(2, TN_REASON_DTYPE, v, [&](Refusal& r) {
+        r.expr = "dtype of '" + name + "' is " + w.dtype.show();
+        r.got = sdk::dtype_name(info.type.dtype);
+      });
+  }
+  if (!w.rank.empty()) {
+    if (info.type.kind != TN_KIND_TENSOR || info.type.rank < 0)
+      return refuse(3, TN_REASON_UNKNOWN, v, [&](Refusal& r) {
+        r.expr = "rank of '" + name + "'";
+        r.got = "not known";
+      });
+    if (!w.rank.number(info.type.rank))
+      return refuse(3, TN_REASON_SHAPE, v, [&](Refusal& r) {
+        r.expr = "rank of '" + name + "' is " + w.rank.show();
+        r.got = std::to_string(info.type.rank);
+      });
+  }
+  return !w.shape || shape(w, v);
+}
+
 bool MatchChecker::values() {
   symbols_.assign(rule_->symbols.size(), unset);
   for (const auto& w : match_->variant->pattern->values) {
-    const tn_value v = match_->value(w.value);
-    if (v == TN_NONE) continue;
-    const auto info = graph_.value(v);
-    const std::string& name = rule_->values[w.value];
-    if (w.constant && info.kind != TN_VALUE_CONSTANT)
-      return refuse(1, TN_REASON_CONST, v, [&](Refusal& r) {
-        r.expr = "'" + name + "' is constant";
-        if (info.kind == TN_VALUE_RESULT)
-          r.got = "output of " + std::string(graph_.op_name(graph_.node(info.producer).op)) + " " +
-                  graph_.node_name(info.producer);
-        else
-          r.got = "it is an input of the graph";
-      });
-    if (w.forbid_shared && info.use_count > 1)
-      return refuse(1, TN_REASON_CONST, v, [&](Refusal& r) {
-        r.expr = "'" + name + "' is used once";
-        r.got = std::to_string(info.use_count) + " uses";
-      });
-    if (!w.dtype.empty()) {
-      if (info.type.dtype == TN_DTYPE_NONE)
-        return refuse(2, TN_REASON_UNKNOWN, v, [&](Refusal& r) {
-          r.expr = "dtype of '" + name + "'";
-          r.got = "not known";
-        });
-      if (!w.dtype.text(sdk::dtype_name(info.type.dtype)))
-        return refuse(2, TN_REASON_DTYPE, v, [&](Refusal& r) {
-          r.expr = "dtype of '" + name + "' is " + w.dtype.show();
-          r.got = sdk::dtype_name(info.type.dtype);
-        });
+    if (rule_->is_list(w.value)) {
+      for (const tn_value v : match_->list(w.value))
+        if (v != TN_NONE && !wish(w, v)) return false;
+    } else if (const tn_value v = match_->value(w.value); v != TN_NONE && !wish(w, v)) {
+      return false;
     }
-    if (!w.rank.empty()) {
-      if (info.type.kind != TN_KIND_TENSOR || info.type.rank < 0)
-        return refuse(3, TN_REASON_UNKNOWN, v, [&](Refusal& r) {
-          r.expr = "rank of '" + name + "'";
-          r.got = "not known";
-        });
-      if (!w.rank.number(info.type.rank))
-        return refuse(3, TN_REASON_SHAPE, v, [&](Refusal& r) {
-          r.expr = "rank of '" + name + "' is " + w.rank.show();
-          r.got = std::to_string(info.type.rank);
-        });
-    }
-    if (w.shape && !shape(w, v)) return false;
   }
   return true;
 }
@@ -318,16 +333,47 @@ bool MatchChecker::chain() {
   return true;
 }
 
+/// What comes from outside is not made inside: the replacement would read what it takes away. A node that
+/// stays (escape "keep") may be read.
+bool MatchChecker::own_operands() {
+  const Variant& v = *match_->variant;
+  const auto outside = [&](uint32_t pattern_value, tn_value value) {
+    if (value == TN_NONE || value == unbound) return true;
+    const auto info = graph_.value(value);
+    if (info.kind != TN_VALUE_RESULT || !match_->has(info.producer)) return true;
+    uint32_t made_as = none;
+    for (size_t i = 0; i < match_->nodes.size(); ++i)
+      if (match_->nodes[i] == info.producer && info.index < v.nodes[i].out.size())
+        made_as = v.nodes[i].out[info.index];
+    if (made_as != none && escape_of(v, made_as) == Escape::Keep) return true;
+    return refuse(5, TN_REASON_ESCAPE, value, [&](Refusal& r) {
+      r.expr = "'" +
+               (pattern_value < rule_->values.size() ? rule_->values[pattern_value] : std::string("_")) +
+               "' comes from outside the match";
+      r.got = "it is the result of " + graph_.node_name(info.producer) + ", which the rule replaces";
+    });
+  };
+  for (uint32_t i = 0; i < match_->values.size(); ++i)
+    if (v.alias[i] == i && v.producer[i] == none && !outside(i, match_->values[i])) return false;
+  for (const auto& r : match_->rests)
+    for (const tn_value x : r.second)
+      if (!outside(r.first, x)) return false;
+  return true;
+}
+
 bool MatchChecker::escapes() {
   const Variant& v = *match_->variant;
+  if (!own_operands()) return false;
+  const bool chain = !v.pattern->nodes.empty() && rule_->replace.chain;
   const auto look = [&](tn_value value, uint32_t pattern_value) {
     if (pattern_value != none &&
         std::find(v.outputs.begin(), v.outputs.end(), pattern_value) != v.outputs.end())
       return true;
     const Escape policy = pattern_value == none ? Escape::Forbid : escape_of(v, pattern_value);
     if (policy != Escape::Forbid) return true;
+    uint32_t inside = 0;
     for (const auto& use : graph_.users(value)) {
-      if (use.node != TN_NONE && match_->has(use.node)) continue;
+      if (use.node != TN_NONE && match_->has(use.node) && (!chain || ++inside == 1)) continue;
       return refuse(5, TN_REASON_ESCAPE, value, [&](Refusal& r) {
         const std::string name =
             pattern_value != none && pattern_value < rule_->values.size()
@@ -335,8 +381,9 @@ bool MatchChecker::escapes() {
                 : graph_.value_name(value);
         r.expr = name + " is read inside the match alone";
         r.got = use.node == TN_NONE ? "it is an output of the graph or of a body"
+                : inside > 1        ? graph_.node_name(use.node) + " reads it twice"
                                     : "it is also read by " + graph_.node_name(use.node);
-        r.hint = "escape \"keep\", or fuse the other reader first";
+        if (inside < 2) r.hint = "escape \"keep\", or fuse the other reader first";
       });
     }
     return true;
@@ -360,7 +407,7 @@ bool MatchChecker::guards() {
   for (const auto& g : rule_->where)
     for (const auto& e : g.expr.program.nodes) lets_wanted = lets_wanted || e.ref.kind == gx::Ref::Let;
   if (lets_wanted)
-    for (const auto& l : rule_->lets) scope.lets.push_back(eval.run(l.expr.program));
+    for (const auto& l : rule_->lets) scope.lets.push_back(evaluate(l, scope, eval, nullptr));
   for (size_t i = 0; i < rule_->where.size(); ++i) {
     const Guard& g = rule_->where[i];
     gx::Value v = eval.run(g.expr.program);

@@ -29,6 +29,7 @@ class MatchScope : public gx::Scope {
   gx::Value attribute(uint32_t node, const std::string& name) override;
   std::string op(uint32_t node) override;
   gx::Value axes(uint32_t node) override;
+  int64_t copies(uint32_t node) override { return match_.variant->copies[node]; }
   tn_type type(tn_value v) override;
   bool constant(tn_value v, tn_tensor* t) override { return graph_.constant(v, t); }
   bool is_constant(tn_value v) override { return graph_.value(v).kind == TN_VALUE_CONSTANT; }
@@ -58,8 +59,10 @@ class MatchChecker {
 
  private:
   bool values();
+  bool wish(const ValueWish& w, tn_value v);
   bool shape(const ValueWish& w, tn_value v);
   bool chain();
+  bool own_operands();
   bool escapes();
   bool guards();
   bool gain();
@@ -74,6 +77,9 @@ class MatchChecker {
   std::vector<tn_dim> symbols_;
 };
 
+/// A computed constant, by expression or transform. `exact` gets a transform's result as it is; the value
+/// then holds its numbers, when it has some.
+gx::Value evaluate(const Let& let, MatchScope& scope, gx::Evaluator& eval, sdk::OwnedTensor* exact);
 gx::Value attribute_value(const tn_attr& a);
 /// What the nodes of a value outside the match read: the policy of a value of the pattern.
 Escape escape_of(const Variant& variant, uint32_t value);

@@ -4,6 +4,9 @@
 #include <cmath>
 
 namespace tenon::rules {
+namespace {
+constexpr uint32_t variadic = 1u << 31;  // beside the flags of an operator
+}
 
 std::string GraphAccess::value_name(tn_value v) const {
   if (v == TN_NONE) return "(none)";
@@ -70,10 +73,12 @@ void Matcher::undo(size_t trail, size_t goals) {
   while (trail_.size() > trail) {
     const Trail t = trail_.back();
     trail_.pop_back();
-    if (t.is_node)
+    if (t.kind == Trail::Node)
       match_->nodes[t.index] = TN_NONE;
-    else
+    else if (t.kind == Trail::Value)
       match_->values[t.index] = unbound;
+    else
+      match_->rests.pop_back();
   }
   goals_.resize(goals);
 }
@@ -93,17 +98,50 @@ bool Matcher::bind(uint32_t value, tn_value graph_value) {
   tn_value& slot = match_->values[value];
   if (slot != unbound) return slot == graph_value;
   slot = graph_value;
-  trail_.push_back({false, value});
+  trail_.push_back({Trail::Value, value});
   return true;
 }
 
-bool Matcher::commutes(const VariantNode& n, tn_sym op) const {
-  if (n.from->commute) return *n.from->commute;
+bool Matcher::bind_rest(uint32_t value, std::vector<tn_value> operands) {
+  for (const auto& r : match_->rests)
+    if (r.first == value) return r.second == operands;
+  match_->rests.emplace_back(value, std::move(operands));
+  trail_.push_back({Trail::Rest, value});
+  return true;
+}
+
+/// Binds operand `slot` of node n, and puts the node that yields it on the list of goals.
+bool Matcher::bind_operand(uint32_t n, size_t slot, tn_value v) {
+  const uint32_t value = variant_->nodes[n].in[slot];
+  if (value == none || variant_->nodes[n].what->in[slot].kind == Slot::Any) return true;
+  const bool fresh = match_->values[value] == unbound;
+  if (!bind(value, v)) return false;
+  const uint32_t p = variant_->producer[value];
+  if (fresh && p != none && v != TN_NONE && match_->nodes[p] == TN_NONE)
+    goals_.push_back({p, graph_.value(v).producer});
+  return true;
+}
+
+uint32_t Matcher::flags_of(tn_sym op) const {
   for (const auto& f : flags_)
-    if (f.first == op) return f.second & TN_OP_COMMUTATIVE;
+    if (f.first == op) return f.second;
   const tn_op_def* def = ops_.find(op);
-  flags_.emplace_back(op, def ? def->flags : 0u);
-  return flags_.back().second & TN_OP_COMMUTATIVE;
+  uint32_t flags = def ? def->flags & ~variadic : 0u;
+  if (def && def->input_count && (def->inputs[def->input_count - 1].flags & TN_PARAM_VARIADIC))
+    flags |= variadic;
+  flags_.emplace_back(op, flags);
+  return flags;
+}
+
+bool Matcher::commutes(const VariantNode& n, tn_sym op) const {
+  return n.from->commute ? *n.from->commute : (flags_of(op) & TN_OP_COMMUTATIVE) != 0;
+}
+
+/// Sum, Max: not only the first two operands change places.
+bool Matcher::in_any_order(const VariantNode& n, const tn_node_info& info) const {
+  if (info.input_count < 2 || !commutes(n, info.op)) return false;
+  return n.rest != none ||
+         (info.input_count > 2 && n.what->in.size() == info.input_count && (flags_of(info.op) & variadic));
 }
 
 bool Matcher::attributes(const VariantNode& n, const tn_node_info& info) {
@@ -181,23 +219,25 @@ bool Matcher::slot(const VariantNode& n, size_t i, tn_value v, const tn_value* i
 
 bool Matcher::operands(uint32_t n, const tn_value* in, uint32_t count, size_t goal) {
   const VariantNode& vn = variant_->nodes[n];
-  const size_t slots = vn.what->in.size();
-  for (uint32_t i = static_cast<uint32_t>(slots); i < count; ++i)
-    if (in[i] != TN_NONE) return false;  // an operand the pattern does not speak of
-  for (size_t i = 0; i < slots; ++i)
-    if (!slot(vn, i, i < count ? in[i] : TN_NONE, in, count)) return false;
-  const size_t trail = trail_.size(), goals = goals_.size();
-  bool ok = true;
-  for (size_t i = 0; i < slots && ok; ++i) {
-    const uint32_t value = vn.in[i];
-    if (value == none || vn.what->in[i].kind == Slot::Any) continue;
-    const tn_value v = i < count ? in[i] : TN_NONE;
-    const bool fresh = match_->values[value] == unbound;
-    ok = bind(value, v);
-    const uint32_t p = variant_->producer[value];
-    if (ok && fresh && p != none && v != TN_NONE && match_->nodes[p] == TN_NONE)
-      goals_.push_back({p, graph_.value(v).producer});
+  const size_t slots = vn.what->in.size(), rest = vn.rest;
+  size_t listed = 0;  // operands that the list takes
+  if (vn.rest != none) {
+    if (count + 1 < slots) return false;
+    listed = count + 1 - slots;
+  } else {
+    for (size_t i = slots; i < count; ++i)
+      if (in[i] != TN_NONE) return false;  // an operand the pattern does not speak of
   }
+  // Slots behind a list count from the end.
+  const auto operand = [&](size_t slot) {
+    const size_t i = vn.rest != none && slot > rest ? slot + listed - 1 : slot;
+    return i < count ? in[i] : TN_NONE;
+  };
+  for (size_t i = 0; i < slots; ++i)
+    if (i != rest && !slot(vn, i, operand(i), in, count)) return false;
+  const size_t trail = trail_.size(), goals = goals_.size();
+  bool ok = vn.rest == none || bind_rest(vn.in[rest], {in + rest, in + rest + listed});
+  for (size_t i = 0; i < slots && ok; ++i) ok = i == rest || bind_operand(n, i, operand(i));
   if (ok && solve(goal + 1)) return true;
   undo(trail, goals);
   return false;
@@ -248,7 +288,7 @@ bool Matcher::match_node(uint32_t n, tn_node at, size_t goal) {
   }
   const size_t trail = trail_.size(), goals = goals_.size();
   match_->nodes[n] = at;
-  trail_.push_back({true, n});
+  trail_.push_back({Trail::Node, n});
   for (size_t k = 0; k < vn.out.size(); ++k) {
     if (vn.out[k] == none) continue;
     const tn_value v = k < info.output_count ? info.outputs[k] : TN_NONE;
@@ -262,6 +302,10 @@ bool Matcher::match_node(uint32_t n, tn_node at, size_t goal) {
     ok = chain_operand(n, info, goal);
   } else if (vn.from->assoc) {
     ok = assoc(n, at, goal);
+  } else if (in_any_order(vn, info)) {
+    const std::vector<tn_value> all(info.inputs, info.inputs + info.input_count);
+    std::vector<bool> used(all.size());
+    ok = assign(n, all, used, 0, goal);
   } else {
     ok = operands(n, info.inputs, info.input_count, goal);
     if (!ok && info.input_count >= 2 && vn.what->in.size() >= 2 && info.inputs[0] != info.inputs[1] &&
@@ -280,7 +324,43 @@ bool Matcher::assoc(uint32_t n, tn_node at, size_t goal) {
   const tn_node_info info = graph_.node(at);
   if (info.input_count != 2 || info.inputs[0] == TN_NONE || info.inputs[1] == TN_NONE) return false;
   std::vector<tn_value> leaves{info.inputs[0], info.inputs[1]};
-  return assoc_tree(n, leaves, goal);
+  if (variant_->nodes[n].rest == none) return assoc_tree(n, leaves, goal);
+  const size_t inner = match_->inner.size();
+  std::vector<bool> used;
+  if (flatten(n, leaves)) {
+    used.resize(leaves.size());
+    if (assign(n, leaves, used, 0, goal)) return true;
+  }
+  match_->inner.resize(inner);
+  return false;
+}
+
+/// The node below a leaf when the tree goes on there: the same operator, read by the tree alone.
+bool Matcher::branch(uint32_t n, tn_value leaf, tn_node_info* below, tn_node* node) {
+  const auto v = graph_.value(leaf);
+  if (v.kind != TN_VALUE_RESULT || v.use_count != 1) return false;
+  *below = graph_.node(v.producer);
+  *node = v.producer;
+  return below->op == graph_.node(match_->nodes[n]).op && below->region == match_->region &&
+         below->input_count == 2 && below->inputs[0] != TN_NONE && below->inputs[1] != TN_NONE &&
+         graph_.users(leaf)[0].node != TN_NONE && !match_->has(v.producer);
+}
+
+/// All leaves of the tree, from left to right.
+bool Matcher::flatten(uint32_t n, std::vector<tn_value>& leaves) {
+  for (size_t i = 0; i < leaves.size();) {
+    tn_node_info below{};
+    tn_node node = TN_NONE;
+    if (++steps_ > step_budget || leaves.size() > max_leaves) return false;
+    if (!branch(n, leaves[i], &below, &node)) {
+      ++i;
+      continue;
+    }
+    leaves[i] = below.inputs[0];
+    leaves.insert(leaves.begin() + static_cast<ptrdiff_t>(i) + 1, below.inputs[1]);
+    match_->inner.push_back(node);
+  }
+  return true;
 }
 
 bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal) {
@@ -288,22 +368,17 @@ bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal)
   if (++steps_ > step_budget) return false;
   if (leaves.size() == vn.what->in.size()) {
     std::vector<bool> used(leaves.size());
-    return assoc_assign(n, leaves, used, 0, goal);
+    return assign(n, leaves, used, 0, goal);
   }
-  const tn_sym op = graph_.node(match_->nodes[n]).op;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const tn_value leaf = leaves[i];
-    const auto v = graph_.value(leaf);
-    if (v.kind != TN_VALUE_RESULT || v.use_count != 1) continue;
-    const tn_node_info inner = graph_.node(v.producer);
-    if (inner.op != op || inner.region != match_->region || inner.input_count != 2 ||
-        inner.inputs[0] == TN_NONE || inner.inputs[1] == TN_NONE)
-      continue;
-    if (graph_.users(leaf)[0].node == TN_NONE || match_->has(v.producer)) continue;
+    tn_node_info below{};
+    tn_node node = TN_NONE;
+    if (!branch(n, leaf, &below, &node)) continue;
     // Later leaves only, else each tree is tried once for every order of opening it.
-    leaves[i] = inner.inputs[0];
-    leaves.insert(leaves.begin() + static_cast<ptrdiff_t>(i) + 1, inner.inputs[1]);
-    match_->inner.push_back(v.producer);
+    leaves[i] = below.inputs[0];
+    leaves.insert(leaves.begin() + static_cast<ptrdiff_t>(i) + 1, below.inputs[1]);
+    match_->inner.push_back(node);
     if (assoc_tree(n, leaves, goal)) return true;
     match_->inner.pop_back();
     leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(i) + 1);
@@ -313,36 +388,39 @@ bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal)
   return false;
 }
 
-bool Matcher::assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used,
-                           size_t at, size_t goal) {
+/// Gives the slots of a node that commutes its operands in every order; what is left goes to the list.
+bool Matcher::assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used, size_t at,
+                     size_t goal) {
   const VariantNode& vn = variant_->nodes[n];
-  if (at == vn.what->in.size()) return solve(goal + 1);
+  const size_t slots = vn.what->in.size() - (vn.rest != none);
+  if (leaves.size() < slots) return false;
+  if (at == slots) {
+    const size_t trail = trail_.size(), goals = goals_.size();
+    std::vector<tn_value> left;
+    for (size_t i = 0; vn.rest != none && i < leaves.size(); ++i)
+      if (!used[i]) left.push_back(leaves[i]);
+    if ((vn.rest == none || bind_rest(vn.in[vn.rest], std::move(left))) && solve(goal + 1)) return true;
+    undo(trail, goals);
+    return false;
+  }
   // Literals and constants first: they fail soonest. `order` is stable and small.
   std::vector<size_t> order;
+  const auto is_rest = [&](size_t i) { return vn.rest != none && i == vn.rest; };
   for (size_t i = 0; i < vn.what->in.size(); ++i)
-    if (vn.what->in[i].constant) order.push_back(i);
+    if (!is_rest(i) && vn.what->in[i].constant) order.push_back(i);
   for (size_t i = 0; i < vn.what->in.size(); ++i)
-    if (!vn.what->in[i].constant && vn.in[i] != none && variant_->producer[vn.in[i]] != none)
+    if (!is_rest(i) && !vn.what->in[i].constant && vn.in[i] != none && variant_->producer[vn.in[i]] != none)
       order.push_back(i);
   for (size_t i = 0; i < vn.what->in.size(); ++i)
-    if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
+    if (!is_rest(i) && std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
   const size_t s = order[at];
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (used[i]) continue;
     if (++steps_ > step_budget) return false;
     if (!slot(vn, s, leaves[i], leaves.data(), static_cast<uint32_t>(leaves.size()))) continue;
     const size_t trail = trail_.size(), goals = goals_.size();
-    const uint32_t value = vn.in[s];
-    bool ok = true;
-    if (value != none) {
-      const bool fresh = match_->values[value] == unbound;
-      ok = bind(value, leaves[i]);
-      const uint32_t p = variant_->producer[value];
-      if (ok && fresh && p != none && match_->nodes[p] == TN_NONE)
-        goals_.push_back({p, graph_.value(leaves[i]).producer});
-    }
     used[i] = true;
-    if (ok && assoc_assign(n, leaves, used, at + 1, goal)) return true;
+    if (bind_operand(n, s, leaves[i]) && assign(n, leaves, used, at + 1, goal)) return true;
     used[i] = false;
     undo(trail, goals);
   }
@@ -402,6 +480,7 @@ Matcher::Result Matcher::run(const Variant& variant, tn_node anchor, Match* matc
   match->nodes.assign(variant.nodes.size(), TN_NONE);
   match->values.assign(variant.producer.size(), unbound);
   match->inner.clear();
+  match->rests.clear();
   match->region = graph_.node(anchor).region;
   goals_.push_back({variant.anchor, anchor});
   if (solve(0)) return Found;

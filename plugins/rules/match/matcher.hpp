@@ -53,6 +53,7 @@ struct Match {
   std::vector<tn_node> nodes;    // per node of the variant
   std::vector<tn_value> values;  // per value: bound, TN_NONE (absent) or unbound
   std::vector<tn_node> inner;    // further nodes of assoc trees
+  std::vector<std::pair<uint32_t, std::vector<tn_value>>> rests;  // what "...name" of one node took
   tn_region region = 0;
 
   tn_value value(uint32_t v) const {
@@ -63,6 +64,14 @@ struct Match {
       if (v == none) return TN_NONE;
     }
     return values[v] == unbound ? TN_NONE : values[v];
+  }
+  /// The operands that a list of the rule stands for; TN_NONE: a hole among them.
+  std::vector<tn_value> list(uint32_t v) const {
+    for (const auto& r : rests)
+      if (r.first == v) return r.second;
+    std::vector<tn_value> all;
+    for (const uint32_t each : variant->lists[v]) all.push_back(value(each));
+    return all;
   }
   /// The graph node of a node of the rule; TN_NONE when the variant is without it.
   tn_node node(uint32_t rule_node) const {
@@ -109,16 +118,22 @@ class Matcher {
   bool down();
   bool match_node(uint32_t n, tn_node at, size_t goal);
   bool operands(uint32_t n, const tn_value* in, uint32_t count, size_t goal);
+  bool bind_operand(uint32_t n, size_t slot, tn_value v);
+  bool bind_rest(uint32_t value, std::vector<tn_value> operands);
   bool assoc(uint32_t n, tn_node at, size_t goal);
   bool assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal);
-  bool assoc_assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used, size_t slot,
-                    size_t goal);
+  bool branch(uint32_t n, tn_value leaf, tn_node_info* below, tn_node* node);
+  bool flatten(uint32_t n, std::vector<tn_value>& leaves);
+  bool assign(uint32_t n, const std::vector<tn_value>& leaves, std::vector<bool>& used, size_t slot,
+              size_t goal);
   bool chain_operand(uint32_t n, const tn_node_info& info, size_t goal);
   bool bind(uint32_t value, tn_value graph_value);
   bool slot(const VariantNode& n, size_t i, tn_value v, const tn_value* in, uint32_t count);
   bool literal(const Slot& s, tn_value v, const tn_value* in, uint32_t count);
   bool attributes(const VariantNode& n, const tn_node_info& info);
   bool commutes(const VariantNode& n, tn_sym op) const;
+  bool in_any_order(const VariantNode& n, const tn_node_info& info) const;
+  uint32_t flags_of(tn_sym op) const;
   void undo(size_t trail, size_t goals);
   void miss(tn_node at, tn_value value, const VariantNode* wanted);
 
@@ -131,12 +146,12 @@ class Matcher {
   int steps_ = 0;
   std::vector<Goal> goals_;
   struct Trail {
-    bool is_node;
+    enum Kind : uint8_t { Node, Value, Rest } kind;
     uint32_t index;
   };
   std::vector<Trail> trail_;
   NearMiss near_;
-  mutable std::vector<std::pair<tn_sym, uint32_t>> flags_;  // of operators met
+  mutable std::vector<std::pair<tn_sym, uint32_t>> flags_;  // of operators met, and `variadic`
 };
 
 /// The attribute's value as the operator means it: the node's own, else the default. NULL: none.

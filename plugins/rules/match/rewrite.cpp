@@ -85,16 +85,20 @@ bool Rewriter::compute(Refusal* refusal) {
   MatchScope scope(graph_, ops_, *match_);
   gx::Evaluator eval(scope);
   lets_.clear();
+  exact_.clear();
   for (uint32_t i = 0; i < rule_->lets.size(); ++i) {
-    gx::Value v = eval.run(rule_->lets[i].expr.program);
+    sdk::OwnedTensor exact;
+    gx::Value v = evaluate(rule_->lets[i], scope, eval, &exact);
+    exact_.push_back(std::move(exact));
+    const bool made = exact_.back().dtype() != TN_DTYPE_NONE;
     const bool wanted = let_is_operand(i);
-    if (v.is_unknown() ||
-        (wanted && v.kind != gx::Value::Tensor && !v.is_number() && v.kind != gx::Value::Graph &&
+    if ((v.is_unknown() && !made) ||
+        (wanted && !made && v.kind != gx::Value::Tensor && !v.is_number() && v.kind != gx::Value::Graph &&
          v.kind != gx::Value::List && v.kind != gx::Value::Absent)) {
       *refusal = {v.is_unknown() ? TN_REASON_UNKNOWN : TN_REASON_GUARD,
                   300,
                   TN_NONE,
-                  "let " + rule_->lets[i].name + ": " + rule_->lets[i].expr.program.source,
+                  "let " + rule_->lets[i].name + ": " + rule_->lets[i].source,
                   v.is_unknown() ? v.text : v.show() + " is no tensor",
                   {}};
       return false;
@@ -106,7 +110,7 @@ bool Rewriter::compute(Refusal* refusal) {
         *refusal = {TN_REASON_GUARD,
                     300,
                     TN_NONE,
-                    "let " + rule_->lets[i].name + ": " + rule_->lets[i].expr.program.source,
+                    "let " + rule_->lets[i].name + ": " + rule_->lets[i].source,
                     "E310: the computed constant is not finite",
                     "the constants of the model may hold an infinity, a NaN or a zero variance"};
         return false;
@@ -261,7 +265,9 @@ bool Rewriter::kernels(Refusal* refusal) {
 bool Rewriter::growth(Refusal* refusal) {
   uint64_t before = 0, after = 0;
   std::vector<tn_value> seen;
-  for (const tn_value v : match_->values) {
+  std::vector<tn_value> matched = match_->values;
+  for (const auto& r : match_->rests) matched.insert(matched.end(), r.second.begin(), r.second.end());
+  for (const tn_value v : matched) {
     if (v == unbound || v == TN_NONE || std::find(seen.begin(), seen.end(), v) != seen.end()) continue;
     seen.push_back(v);
     const auto info = graph_.value(v);
@@ -271,7 +277,9 @@ bool Rewriter::growth(Refusal* refusal) {
     before += static_cast<uint64_t>(bytes);
   }
   for (uint32_t i = 0; i < lets_.size(); ++i)
-    if (let_is_operand(i) && lets_[i].kind == gx::Value::Tensor)
+    if (let_is_operand(i) && exact_[i].dtype() != TN_DTYPE_NONE)
+      after += exact_[i].bytes();
+    else if (let_is_operand(i) && lets_[i].kind == gx::Value::Tensor)
       after += sdk::packed_bytes(lets_[i].tensor.dtype, lets_[i].tensor.count());
   added_ = after;
   if (static_cast<double>(after) <= rule_->max_const_growth * static_cast<double>(before) + 65536)

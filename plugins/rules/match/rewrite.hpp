@@ -51,6 +51,9 @@ class Rewriter {
   bool let_is_operand(uint32_t let) const;
   bool outside_reads(tn_value v) const;
   tn_value operand(sdk::Transaction& tx, const NewOperand& o);
+  tn_value now(tn_value v) const;
+  /// The values of one operand of the replacement: several for a list.
+  std::vector<tn_value> operands(sdk::Transaction& tx, const NewOperand& o);
   tn_value let_constant(sdk::Transaction& tx, uint32_t let);
   void build(sdk::Transaction& tx);
   tn_node create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& attrs,
@@ -71,9 +74,11 @@ class Rewriter {
   const Rule* rule_ = nullptr;
   tn_node anchor_ = TN_NONE;
   std::vector<gx::Value> lets_;
+  std::vector<sdk::OwnedTensor> exact_;  // per let: what a transform made; else empty
   std::vector<tn_value> let_values_;
   std::vector<tn_value> made_values_;
   std::vector<std::vector<OwnedAttribute>> attrs_, body_attrs_;
+  std::vector<std::pair<tn_value, tn_value>> taken_;  // results of the match and what took their place
   std::vector<tn_node> made_;
   uint64_t added_ = 0;
 };

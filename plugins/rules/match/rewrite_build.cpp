@@ -9,6 +9,8 @@ tn_value Rewriter::let_constant(sdk::Transaction& tx, uint32_t let) {
   tn_value& v = let_values_[let];
   if (v != TN_NONE) return v;
   gx::Value& value = lets_[let];
+  if (exact_[let].dtype() != TN_DTYPE_NONE)
+    return v = tx.constant(std::move(exact_[let]), graph_.node_name(anchor_) + "/" + rule_->lets[let].name);
   if (value.kind == gx::Value::Graph) return v = value.graph;
   const std::string name = graph_.node_name(anchor_) + "/" + rule_->lets[let].name;
   if (value.kind == gx::Value::Tensor) {
@@ -35,7 +37,7 @@ tn_value Rewriter::operand(sdk::Transaction& tx, const NewOperand& o) {
   for (const auto& c : o.choices) {
     tn_value v = TN_NONE;
     if (c.kind == NameRef::Value)
-      v = match_->value(c.index);
+      v = now(match_->value(c.index));
     else if (c.kind == NameRef::Made)
       v = made_values_[c.index];
     else if (lets_[c.index].kind != gx::Value::Absent)
@@ -49,6 +51,18 @@ tn_value Rewriter::operand(sdk::Transaction& tx, const NewOperand& o) {
     sdk::fail("an operand of the replacement is not bound");
   }
   return TN_NONE;
+}
+
+/// A result of the match that an earlier node of the replacement yields is that node's.
+tn_value Rewriter::now(tn_value v) const {
+  for (const auto& t : taken_)
+    if (t.first == v) return t.second;
+  return v;
+}
+
+std::vector<tn_value> Rewriter::operands(sdk::Transaction& tx, const NewOperand& o) {
+  if (o.list) return match_->list(o.choices[0].index);
+  return {operand(tx, o)};
 }
 
 tn_node Rewriter::create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& own,
@@ -98,15 +112,18 @@ void Rewriter::take_over(sdk::Transaction& tx, tn_value old_value, tn_node fused
     if (t.kind != TN_KIND_NONE) tx.set_type(new_value, own);
   }
   tx.replace_uses(old_value, new_value);
+  taken_.emplace_back(old_value, new_value);
 }
 
 void Rewriter::build(sdk::Transaction& tx) {
   let_values_.assign(rule_->lets.size(), TN_NONE);
   made_values_.assign(rule_->replace.made.size(), TN_NONE);
+  taken_.clear();
   for (size_t i = 0; i < rule_->replace.nodes.size(); ++i) {
     const NewNode& n = rule_->replace.nodes[i];
     std::vector<tn_value> inputs;
-    for (const auto& o : n.in) inputs.push_back(operand(tx, o));
+    for (const auto& o : n.in)
+      for (const tn_value v : operands(tx, o)) inputs.push_back(v);
     size_t results = n.out.size();
     while (results > 1 && n.out[results - 1].optional) {
       const tn_value v = n.out[results - 1].value == none ? TN_NONE : match_->value(n.out[results - 1].value);
@@ -258,14 +275,15 @@ void Rewriter::explicit_body(sdk::Transaction& tx, tn_node parent) {
   };
   std::vector<Bound> bound;
   for (const auto& o : fused.in) {
-    const tn_value outer = operand(tx, o);
-    if (outer == TN_NONE) continue;
-    const HeldType t(graph_.value(outer).type);
-    const tn_value inner = tx.region_input(body, "x" + std::to_string(bound.size()), t.type);
     NameRef name = o.choices[0];
-    for (const auto& c : o.choices)
-      if (c.kind == NameRef::Value && match_->value(c.index) == outer) name = c;
-    bound.push_back({name, outer, inner});
+    for (const tn_value outer : operands(tx, o)) {
+      if (outer == TN_NONE) continue;
+      const HeldType t(graph_.value(outer).type);
+      const tn_value inner = tx.region_input(body, "x" + std::to_string(bound.size()), t.type);
+      for (const auto& c : o.choices)
+        if (!o.list && c.kind == NameRef::Value && match_->value(c.index) == outer) name = c;
+      bound.push_back({name, outer, inner});
+    }
   }
   std::vector<tn_value> made(r.made.size(), TN_NONE);
   const auto read = [&](const NewOperand& o) -> tn_value {
@@ -288,7 +306,15 @@ void Rewriter::explicit_body(sdk::Transaction& tx, tn_node parent) {
   for (size_t i = 0; i < r.body_nodes.size(); ++i) {
     const NewNode& n = r.body_nodes[i];
     std::vector<tn_value> inputs;
-    for (const auto& o : n.in) inputs.push_back(read(o));
+    for (const auto& o : n.in) {
+      if (!o.list) inputs.push_back(read(o));
+      for (const tn_value v : o.list ? match_->list(o.choices[0].index) : std::vector<tn_value>()) {
+        tn_value inner = v;  // a constant may be read from outside
+        for (const auto& b : bound)
+          if (b.outer == v) inner = b.inner;
+        inputs.push_back(inner);
+      }
+    }
     if (n.op_of != none && match_->node(n.op_of) == TN_NONE) {
       if (n.alias_when_absent == none)
         sdk::fail("the body needs node '" + rule_->nodes[n.op_of] + "', which is absent");
