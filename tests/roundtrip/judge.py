@@ -167,7 +167,7 @@ class Original:
     """What ONNX Runtime makes of the model as it is."""
 
     def __init__(self, model):
-        self.path = model.path
+        self.path, self.expected = model.path, model.expected
         self.proto = onnx.load(model.path, load_external_data=False)
         self.feeds = feeds_of(self.proto, model.feeds)
         self.outputs = run(self.path, self.feeds)
@@ -180,10 +180,35 @@ class Original:
         except Exception:
             self.checked = False
 
-    def verdict(self, outputs):
+    def stamped(self, opset):
+        """The model's outputs when only the number of its operator set is another: ONNX Runtime's kernels for two operator
+        sets differ here and there. None where it does not run so."""
+        model = onnx.ModelProto()
+        model.CopyFrom(onnx.load(self.path))
+        for entry in model.opset_import:
+            if entry.domain in ("", "ai.onnx"):
+                entry.version = opset
+        try:
+            return run(model.SerializeToString(), self.feeds)
+        except Exception:
+            return None
+
+    def verdict(self, outputs, opset=0):
         """'' when equal; else what is wrong. What hangs on a rounding error is held to what such errors do."""
+        wrong = self.compare(outputs)
+        if wrong and opset not in (0, self.opset):
+            other = self.stamped(opset)
+            if other and list(other) == list(outputs) and worst(other, outputs) <= 1:
+                return ""
+        return wrong
+
+    def compare(self, outputs):
         if list(outputs) != list(self.outputs):
             return f"outputs are {list(outputs)}, want {list(self.outputs)}"
+        if self.expected:
+            with np.load(self.expected) as z:
+                if set(z.files) == set(outputs) and max(distance(z[k], outputs[k]) for k in z.files) <= 1:
+                    return ""
         if self.random:
             a, b = ([shapes(v) for v in o.values()] for o in (self.outputs, outputs))
             return "" if a == b else f"random outputs have types and shapes {b}, want {a}"
@@ -303,19 +328,23 @@ def optimise(tenon, source, target, level, opset, timeout):
 def trip(tenon, original, model, level, opset, folder, again, timeout, optimised):
     """One record of one trip. opset: 0 leaves the choice to tenon."""
     path = os.path.join(folder, "trip.onnx")
-    answer = lambda status, note="": Record(model.name, level, opset, status, note)  # noqa: E731
+
+    def answer(status, note=""):
+        return Record(model.name, level, opset, status, note)
+
     try:
         optimise(tenon, model.path, path, level, opset, timeout)
     except Refused as e:
-        told = "cannot hold" in str(e) and re.search(r"node \S+.*needs opset \d+|operator \S+", str(e))
+        told = "cannot hold" in str(e) and re.search(r"needs opset \d+|operator \S+", str(e))
         return answer("older" if told and opset and opset < original.opset else "refused", str(e))
     faults = list(check_file(original, path, opset))
     if faults:
         return answer("file", "; ".join(faults[:3]))
     try:
-        wrong = original.verdict(run(path, original.feeds, optimised))
+        wrong = original.verdict(run(path, original.feeds, optimised), opset)
     except Refused as e:
-        return answer("runtime", str(e))
+        lacking = "Could not find an implementation" in str(e) and opset not in (0, original.opset)
+        return answer("lacking" if lacking and original.stamped(opset) is None else "runtime", str(e))
     if wrong:
         return answer("differs", wrong)
     if not again:

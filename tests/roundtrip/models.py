@@ -8,8 +8,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 NETWORKS = os.path.normpath(os.path.join(HERE, "..", "networks"))
 
-# feeds: one .npz, or the input_<i>.pb files of an ONNX test, in the order of the model's inputs.
-Model = collections.namedtuple("Model", "name path feeds")
+# feeds: one .npz, or the input_<i>.pb files of an ONNX test, in the order of the model's inputs. expected: an .npz of what is
+# right where ONNX Runtime may be wrong, or None.
+Model = collections.namedtuple("Model", "name path feeds expected", defaults=(None,))
 
 
 def node_tests(folder):
@@ -25,9 +26,9 @@ def cases(folder):
     """The bug-report cases whose model is valid: those that expect outputs."""
     for path in sorted(glob.glob(os.path.join(folder, "*", "model.onnx"))):
         directory = os.path.dirname(path)
-        inputs = os.path.join(directory, "inputs.npz")
-        if os.path.exists(os.path.join(directory, "expected.npz")):
-            yield Model(os.path.basename(directory), path, [inputs] if os.path.exists(inputs) else [])
+        inputs, expected = (os.path.join(directory, name) for name in ("inputs.npz", "expected.npz"))
+        if os.path.exists(expected):
+            yield Model(os.path.basename(directory), path, [inputs] if os.path.exists(inputs) else [], expected)
 
 
 def networks(cache, only):

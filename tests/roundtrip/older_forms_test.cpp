@@ -287,6 +287,19 @@ TEST_CASE("operands become attributes, or must be there") {
       10, "node n (ScatterElements) needs opset 16");
 }
 
+TEST_CASE("pools count windows as their operator set does") {
+  const auto pool = [](const std::string& pads) {
+    return "  input %x: float32[1,1,3,3]\n  %y = MaxPool(%x) {ceil_mode = 1, kernel_shape = [1, 1], strides "
+           "= [2, 2]" +
+           pads + "} name \"n\"\n  output %y as \"y\"\n";
+  };
+  check_written(pool(""), 11, "MaxPool");
+  const std::string begins_in_padding = pool(", pads = [0, 0, 0, 1]");
+  check_written(begins_in_padding, 11, "MaxPool");  // as runtimes have it, whatever the operator set
+  CHECK_THAT(trip(begins_in_padding, 0).file, Contains("opset \"\" 22"));
+  CHECK_THAT(trip(pool(""), 0).file, Contains("opset \"\" 13"));
+}
+
 TEST_CASE("sampling") {
   const auto resize = [](const std::string& more) {
     return "  input %x: float32[1,2,3,4]\n  const %s: float32[4] = [1, 1, 2, 2]\n  const %z: int64[2] = [6, "

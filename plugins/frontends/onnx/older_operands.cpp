@@ -148,6 +148,8 @@ bool has_element(OlderForm& f) {
   return true;
 }
 
+bool as_it_is(OlderForm&) { return true; }
+
 bool loop(OlderForm& f) { return f.itself.inputs.size() >= 3 || f.refuse("it carries nothing"); }
 
 }  // namespace
@@ -164,6 +166,9 @@ const OlderMaker operand_makers[] = {{"Clip", 11, clip},
                                      {"DequantizeLinear", 23, quantise},
                                      {"CastLike", 15, cast_like},
                                      {"OptionalHasElement", 18, has_element},
+                                     {"AveragePool", 22, as_it_is},
+                                     {"MaxPool", 22, as_it_is},
+                                     {"LpPool", 22, as_it_is},
                                      {"Loop", 11, loop},
                                      {nullptr, 0, nullptr}};
 

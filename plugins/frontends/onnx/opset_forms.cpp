@@ -157,6 +157,30 @@ bool differ(const sdk::GraphView& graph, tn_value a, tn_value b) {
   return !std::equal(x.dims, x.dims + x.rank, y.dims);
 }
 
+/// Until 22 a last window that begins in the padding after the input counted, where sizes were rounded up;
+/// says the standard, and no runtime did it. So older operator sets are not chosen for it, but written when
+/// asked for.
+template <class Form>
+bool counts_padding(const Form& form) {
+  const auto ints = [&](std::string_view name, size_t i, int64_t otherwise) {
+    const tn_attr* a = form.attribute(name);
+    return a && a->kind == TN_ATTR_INTS && i < a->count ? a->u.ints[i] : otherwise;
+  };
+  const tn_attr* ceil = form.attribute("ceil_mode");
+  if (!ceil || ceil->u.i == 0 || form.input(0) == TN_NONE) return false;
+  const tn_type x = form.graph.value(form.input(0)).type;
+  for (int32_t axis = 2; axis < x.rank; ++axis) {
+    const auto i = static_cast<size_t>(axis - 2), spatial = static_cast<size_t>(x.rank - 2);
+    const int64_t stride = ints("strides", i, 1), before = ints("pads", i, 0),
+                  after = ints("pads", spatial + i, 0);
+    const int64_t window = (ints("kernel_shape", i, 1) - 1) * ints("dilations", i, 1) + 1;
+    if (x.dims[axis] < 0 || stride < 1) continue;  // a size that is not known: it rarely matters
+    const int64_t windows = (x.dims[axis] + before + after - window + stride - 1) / stride + 1;
+    if ((windows - 1) * stride >= x.dims[axis] + before) return true;
+  }
+  return false;
+}
+
 /// What neither names, types nor counts of operands show.
 template <class Form, class Need>
 void need_by_meaning(const Form& form, Need&& need) {
@@ -177,6 +201,9 @@ void need_by_meaning(const Form& form, Need&& need) {
     for (uint32_t i = 1; i < form.input_count(); ++i)
       if (form.input(i) != TN_NONE && form.input(0) != TN_NONE && differ(graph, form.input(0), form.input(i)))
         need(8, [] { return std::string("operands of several shapes"); });
+  } else if (op == "AveragePool" || op == "MaxPool" || op == "LpPool") {
+    if (!form.old_meaning() && counts_padding(form))
+      need(22, [] { return std::string("a last window that begins in the padding"); });
   } else if (op == "Pow" && dtype(1) != TN_DTYPE_NONE && dtype(0) != dtype(1)) {
     need(12, [] { return std::string("an exponent of another element type"); });
   } else if (op == "Mod" && (TN_DTYPE_CODE(dtype(0)) == 2 || TN_DTYPE_CODE(dtype(0)) == 4)) {
