@@ -9,7 +9,7 @@
   X(shape_ops) X(reshape) X(indexing) X(slice) X(join_split) X(selection) X(constant) X(sequence_axis) X(bit_cast) X(det) \
   X(conv) X(pool) X(resize) X(grid_sample) X(roi) X(unpool) X(center_crop_pad) X(deform_conv) \
   X(fourier) X(window_function) X(loss) \
-  X(norm) X(matmul) X(recurrent) X(attention) X(fused) \
+  X(norm) X(matmul) X(recurrent) X(attention) X(fused_products) X(fused_norms) X(fused_rearrange) \
   X(linear_attention) X(causal_conv) X(flex_attention) X(sequence_map) X(image_decoder) X(strings) X(string_normalizer) X(tfidf) X(optimizers) X(gradient) \
   X(ml_features) X(ml_linear) X(ml_svm) X(ml_trees) X(ml_categories) \
   X(quantize) \

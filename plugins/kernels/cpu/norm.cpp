@@ -65,26 +65,37 @@ void plan_rms_norm(const PlanView& v, Planned& p) {
   p.set(run_rms_norm, std::make_unique<State>(s), s.tiles);
 }
 
-// tenon::SkipLayerNorm: U = X + S, Y = LayerNormalization(U, G, B?). U may be unwanted.
+// tenon::SkipLayerNorm: U = X + C + S, Y = LayerNormalization(U, G, B?). tenon::SkipRmsNorm: the same with
+// RMSNormalization, which has no B. U may be unwanted, C missing.
+template <bool Rms>
 int run_skip_norm(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
+  constexpr uint32_t shift = Rms ? 3 : 4;  // where C stands
   const auto& s = state<State>(a);
   const Range r = tile_range(s.rows, s.tiles, tile);
-  const float* bias = a->input_count > 3 ? in<float>(a, 3) : nullptr;
+  const float* bias = !Rms && a->input_count > 3 ? in<float>(a, 3) : nullptr;
+  const float* row = a->input_count > shift ? in<float>(a, shift) : nullptr;
   float* sum = a->output_count > 1 ? out<float>(a, 1) : nullptr;
   for (int64_t i = r.begin; i < r.end; ++i) {
+    const float* x = in<float>(a, 0) + i * s.n;
     float* y = out<float>(a) + i * s.n;
     float* u = sum ? sum + i * s.n : y;
-    binary_row(Binary::Add, in<float>(a, 0) + i * s.n, 1, in<float>(a, 1) + i * s.n, 1, u, s.n);
-    layer_norm_row(u, in<float>(a, 2), bias, y, s.n, s.epsilon, nullptr, nullptr);
+    if (row) binary_row(Binary::Add, x, 1, row, 1, u, s.n);
+    binary_row(Binary::Add, row ? u : x, 1, in<float>(a, 1) + i * s.n, 1, u, s.n);
+    if (Rms)
+      rms_norm_row(u, in<float>(a, 2), y, s.n, s.epsilon);
+    else
+      layer_norm_row(u, in<float>(a, 2), bias, y, s.n, s.epsilon, nullptr, nullptr);
   }
   return 0;
 }
+template <bool Rms>
 void plan_skip_norm(const PlanView& v, Planned& p) {
   const State s = normalised(v, 2);
   if (v.input(1).count() != v.input(0).count()) decline("the two summands differ in shape");
-  if (v.has_input(3) && v.input(3).count() != s.n)
-    decline("the bias does not cover exactly the normalised axes");
-  p.set(run_skip_norm, std::make_unique<State>(s), s.tiles);
+  for (uint32_t i = 3; i < (Rms ? 4u : 5u); ++i)
+    if (v.has_input(i) && v.input(i).count() != s.n)
+      decline("the bias does not cover exactly the normalised axes");
+  p.set(run_skip_norm<Rms>, std::make_unique<State>(s), s.tiles);
 }
 
 int run_mean(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
@@ -154,7 +165,15 @@ void provide_norm(Plugin& p) {
       .input(f32)
       .input(f32)
       .input(f32)
-      .plan<plan_skip_norm>();
+      .input(f32)
+      .plan<plan_skip_norm<false>>();
+  p.kernel("tenon.cpu.skip_rms_norm/1", "tenon::SkipRmsNorm")
+      .flags(TN_KERNEL_DETERMINISTIC)
+      .input(f32)
+      .input(f32)
+      .input(f32)
+      .input(f32)
+      .plan<plan_skip_norm<true>>();
   p.kernel("tenon.cpu.global_average_pool/1", "GlobalAveragePool")
       .flags(TN_KERNEL_DETERMINISTIC)
       .input(f32)

@@ -1,4 +1,4 @@
-// Normalisation within rows: LayerNormalization, RMSNormalization, tenon's SkipLayerNorm and
+// Normalisation within rows: LayerNormalization, RMSNormalization, tenon's SkipLayerNorm, SkipRmsNorm and
 // MatMulAddLayerNorm.
 #include "families.hpp"
 #include "support/blocked.hpp"
@@ -15,8 +15,9 @@ struct RowState : Base {
   Walk<2> affine;              // scale and bias over the whole result
   Load<double> load = nullptr, load_scale = nullptr, load_bias = nullptr;
   Store<double> store = nullptr, store_mean = nullptr, store_deviation = nullptr;
-  // SkipLayerNorm and MatMulAddLayerNorm
+  // SkipLayerNorm, SkipRmsNorm and MatMulAddLayerNorm
   Load<double> load_skip = nullptr, load_b = nullptr, load_c = nullptr;
+  size_t columns = 2;  // the operand of one number a column
   int64_t depth = 0;
 };
 
@@ -66,6 +67,9 @@ int row_fn(const tn_kernel_args* a, uint32_t tile, uint32_t worker) {
         const int64_t n = std::min(block, s.size - i);
         s.load_skip(a->inputs[1], row * s.size + i, 1, n, skip);
         for (int64_t k = 0; k < n; ++k) x[i + k] += skip[k];
+        if (!s.load_c) continue;
+        s.load_c(a->inputs[s.columns], i, 1, n, skip);
+        for (int64_t k = 0; k < n; ++k) x[i + k] += skip[k];
       }
       if (s.has_out(1)) s.store(x, s.size, a->outputs[1], row * s.size);
     }
@@ -88,19 +92,25 @@ void plan_row(const PlanView& v, Planned& p) {
   const auto op = v.op_name();
   const auto& x = s->in[0].dims;
   if (x.empty()) fail(std::string(op) + " needs an operand of rank 1 or more");
-  const bool skip = op == "tenon::SkipLayerNorm";
+  const bool skip_rms = op == "tenon::SkipRmsNorm", skip = skip_rms || op == "tenon::SkipLayerNorm";
   const auto axis = static_cast<size_t>(axis_of(v.attrs().get_int("axis", -1), s->in[0].rank()));
   s->rows = product(x, 0, axis);
   s->size = product(x, axis, x.size());
   s->epsilon = v.attrs().get_float("epsilon", 1e-5f);
-  s->center = op != "RMSNormalization";
+  s->center = op != "RMSNormalization" && !skip_rms;
   if (skip) {
     s->scale = 2;
-    s->bias = 3;
+    s->bias = skip_rms ? SIZE_MAX : 3;
+    s->columns = skip_rms ? 3 : 4;
     if (s->in[1].dims != x)
-      fail(format("SkipLayerNorm's operands %s and %s must have one shape", dims_text(x).c_str(),
-                  dims_text(s->in[1].dims).c_str()));
+      fail(format("the operands %s and %s of %s must have one shape", dims_text(x).c_str(),
+                  dims_text(s->in[1].dims).c_str(), std::string(op).c_str()));
     s->load_skip = loader<double>(s->in[1].dtype);
+    if (s->has_in(s->columns)) {
+      if (s->in[s->columns].count != s->size)
+        fail(std::string(op) + "'s operand C must have one number a column");
+      s->load_c = loader<double>(s->in[s->columns].dtype);
+    }
   } else if (op == "RMSNormalization") {
     s->bias = SIZE_MAX;
   }
@@ -188,6 +198,7 @@ void provide_normalize(Plugin& p) {
   reference_kernel(p, "LayerNormalization").plan<plan_row>();
   reference_kernel(p, "RMSNormalization").plan<plan_row>();
   reference_kernel(p, "tenon::SkipLayerNorm").plan<plan_row>();
+  reference_kernel(p, "tenon::SkipRmsNorm").plan<plan_row>();
   reference_kernel(p, "tenon::MatMulAddLayerNorm").plan<plan_product_row>();
 }
 

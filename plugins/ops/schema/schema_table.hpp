@@ -9,7 +9,7 @@
 //   required
 //
 // schemas.inc holds the domains of ONNX, written by generate_schemas.py; the fused operators' rows stand in
-// fused.cpp.
+// fused/.
 #pragma once
 #include "tenon/sdk/plugin.hpp"
 

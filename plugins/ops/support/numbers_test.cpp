@@ -119,7 +119,8 @@ TEST_CASE("SDPA is MatMul, scale, mask, Softmax, MatMul", "[fused]") {
         want);
 }
 
-TEST_CASE("MatMulAddLayerNorm and SkipLayerNorm give the normalised sum and the sum", "[fused]") {
+TEST_CASE("MatMulAddLayerNorm, SkipLayerNorm and SkipRmsNorm give the normalised sum and the sum",
+          "[fused]") {
   const auto a = noise({2, 40, 9}, 12), b = noise({9, 66}, 13), c = noise({66}, 14),
              r = noise({2, 40, 66}, 15), g = noise({66}, 16), h = noise({66}, 17);
   const Dims dims = {2, 40, 66};
@@ -141,6 +142,22 @@ TEST_CASE("MatMulAddLayerNorm and SkipLayerNorm give the normalised sum and the 
   REQUIRE(o.code == 0);
   close(numbers(o.outputs.at(1).tensor), sum);
   close(numbers(o.outputs.at(0).tensor), want);
+
+  // C is added first, one number a column.
+  const auto shifted = compute("Add", {f32(dims, sum), c}, empty(TN_FLOAT32, dims));
+  call.inputs = {f32(dims, product), r, g, h, c};
+  o = run(call);
+  REQUIRE(o.code == 0);
+  close(numbers(o.outputs.at(1).tensor), shifted);
+  close(numbers(o.outputs.at(0).tensor),
+        compute("LayerNormalization", {f32(dims, shifted), g, h}, empty(TN_FLOAT32, dims)));
+  call.op = "tenon::SkipRmsNorm";
+  call.inputs = {f32(dims, product), r, g, c};
+  o = run(call);
+  REQUIRE(o.code == 0);
+  close(numbers(o.outputs.at(1).tensor), shifted);
+  close(numbers(o.outputs.at(0).tensor),
+        compute("RMSNormalization", {f32(dims, shifted), g}, empty(TN_FLOAT32, dims)));
 }
 
 TEST_CASE("zero-sized tensors are legal", "[empty]") {

@@ -53,12 +53,24 @@ bool CaseGraph::listed(const char* key, const std::string& name) const {
 
 bool CaseGraph::constant(uint32_t value) const {
   if (listed("non_const", rule_->values[value])) return false;
+  if (const Json* j = find(rule_->values[value]); j && elements_of(*j)) return true;
   for (const auto& w : setup_.variant->pattern->values)
     if (w.value == value && w.constant) return true;
   for (const auto& n : setup_.variant->nodes)
     for (size_t i = 0; i < n.in.size(); ++i)
       if (n.in[i] == value && n.what->in[i].constant) return true;
   return false;
+}
+
+/// {"int64": [0, 2]} or {"int64": 1}: the elements themselves; NULL when the case says something else.
+const Json* CaseGraph::elements_of(const Json& j, tn_dtype* dtype) {
+  if (j.keys.size() != 1 || (!j.items[0].is_array() && !j.items[0].is_number())) return nullptr;
+  for (const tn_dtype d : {TN_INT64, TN_INT32, TN_BOOL, TN_FLOAT32})
+    if (j.keys[0] == sdk::dtype_name(d)) {
+      if (dtype) *dtype = d;
+      return &j.items[0];
+    }
+  return nullptr;
 }
 
 /// Numbers for the symbols of wished shapes, from the shapes that the case gives.
@@ -102,6 +114,10 @@ std::string CaseGraph::shape_of(uint32_t value, std::vector<int64_t>* dims) {
   const Json* j = find(rule_->values[value]);
   if (!j) return wish_shape(value, dims);
   if (j->is_number()) return {};
+  if (const Json* listed = elements_of(*j)) {
+    if (listed->is_array()) dims->push_back(static_cast<int64_t>(listed->items.size()));
+    return {};
+  }
   if (!j->is_array()) return "'" + rule_->values[value] + "' must be a shape or a number";
   for (const auto& d : j->items) {
     if (d.kind != Json::Int || d.integer < 0 || d.integer > (1 << 16))
@@ -122,6 +138,11 @@ sdk::OwnedTensor CaseGraph::contents(uint32_t value, const std::vector<int64_t>&
   t.dims = dims;
   t.dtype = setup_.dtype;
   const Json* j = find(name);
+  if (const Json* listed = j ? elements_of(*j, &t.dtype) : nullptr) {
+    if (listed->is_number()) t.data->push_back(listed->number);
+    for (const auto& i : listed->items) t.data->push_back(i.number);
+    return gx::store(t);
+  }
   const int64_t n = sdk::element_count(dims);
   const bool plain = !j && scalar_constant(value);
   for (int64_t i = 0; i < n; ++i)
@@ -145,13 +166,27 @@ bool CaseGraph::axes_slot(const VariantNode& n, size_t slot) const {
   return def && slot < def->input_count && sdk::view(def->inputs[slot].name) == "axes";
 }
 
-tn_value CaseGraph::literal(sdk::Transaction& tx, size_t n, const Slot& slot) {
+/// Numbers stand for elements of the case's type, but for operands that are integers whatever that is.
+tn_value CaseGraph::literal(sdk::Transaction& tx, size_t n, size_t at) {
+  const Slot& slot = setup_.variant->nodes[n].what->in[at];
   const VariantNode& vn = setup_.variant->nodes[n];
   const Json* other = vn.node == none ? nullptr : find(rule_->nodes[vn.node] + ".const");
   gx::Tensor t;
   t.dtype = setup_.dtype;
   *t.data = slot.literal;
   if (other && other->is_number()) t.data->assign(1, other->number);
+  const tn_op_def* def = ops_.find(vn.what->ops[0]);
+  if (def && at < def->input_count) {
+    const auto type = sdk::view(def->inputs[at].type);
+    bool integer = type == "int64";
+    for (uint32_t k = 0; k < def->type_var_count; ++k) {
+      const tn_type_var& var = def->type_vars[k];
+      const tn_dtype *first = var.dtypes, *last = first + var.dtype_count;
+      if (sdk::view(var.name) == type && first)
+        integer = std::find(first, last, setup_.dtype) == last && std::find(first, last, TN_INT64) != last;
+    }
+    if (integer) t.dtype = TN_INT64;
+  }
   if (t.data->size() != 1) t.dims = {t.count()};
   return tx.constant(gx::store(t));
 }
@@ -218,7 +253,7 @@ std::string CaseGraph::make_node(size_t n, Random& random) {
     const std::string name = value == none || value >= rule_->values.size() ? "" : rule_->values[value];
     if (slot.kind == Slot::Any) return "a pattern with '_' operands cannot be built";
     if (!slot.literal.empty()) {
-      in.push_back(literal(tx, n, slot));
+      in.push_back(literal(tx, n, i));
       if (value != none) values_[value] = in.back();
       continue;
     }
@@ -269,15 +304,19 @@ std::string CaseGraph::make_node(size_t n, Random& random) {
   for (size_t k = 1; k < vn.out.size(); ++k)
     if (vn.out[k] != none) spec.output_count = static_cast<uint32_t>(k + 1);
   std::vector<OwnedAttribute> attrs;
-  const auto set = [&](const std::string& name, const Json* j, const Scalar* s) {
+  const auto set = [&](const std::string& name, const Json* j, const std::vector<Scalar>* s) {
     OwnedAttribute a;
     a.name = ops_.symbol(name);
     for (uint32_t k = 0; def && k < def->attr_count; ++k)
       if (sdk::view(def->attrs[k].name) == name) a.kind = def->attrs[k].kind;
     if (s) {
-      a.i = static_cast<int64_t>(s->number);
-      a.f = s->number;
-      a.s = s->text;
+      a.i = static_cast<int64_t>(s->front().number);
+      a.f = s->front().number;
+      a.s = s->front().text;
+      for (const auto& i : *s) {  // of a list attribute: the list is meant whole
+        a.ints.push_back(static_cast<int64_t>(i.number));
+        a.floats.push_back(i.number);
+      }
     } else if (j->is_array()) {
       for (const auto& i : j->items) {
         a.ints.push_back(i.integer);
@@ -304,7 +343,7 @@ std::string CaseGraph::make_node(size_t n, Random& random) {
   for (const auto& w : vn.what->attrs)  // what the pattern asks for, when the default is something else
     if (!w.wish.one_of.empty() &&
         std::none_of(attrs.begin(), attrs.end(), [&](const OwnedAttribute& a) { return a.name == w.symbol; }))
-      set(w.name, nullptr, &w.wish.one_of[0]);
+      set(w.name, nullptr, &w.wish.one_of);
   // A Transpose whose permutation the case leaves open swaps the last two axes, which is what patterns mean
   // by one.
   if (spec.op == "Transpose" && attrs.empty() && !spec.inputs.empty()) {

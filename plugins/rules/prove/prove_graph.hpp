@@ -43,6 +43,7 @@ class CaseGraph {
   const Json* find(const std::string& key) const;
   bool listed(const char* key, const std::string& name) const;
   bool constant(uint32_t value) const;
+  static const Json* elements_of(const Json& j, tn_dtype* dtype = nullptr);
   std::string shape_of(uint32_t value, std::vector<int64_t>* dims);
   std::string wish_shape(uint32_t value, std::vector<int64_t>* dims) const;
   void learn_symbols();
@@ -52,7 +53,7 @@ class CaseGraph {
   bool shape_from_partner(uint32_t value, tn_value partner, std::vector<int64_t>* dims);
   bool scalar_constant(uint32_t value) const;
   std::string make_node(size_t n, Random& random);
-  tn_value literal(sdk::Transaction& tx, size_t n, const Slot& slot);
+  tn_value literal(sdk::Transaction& tx, size_t n, size_t at);
   bool axes_slot(const VariantNode& n, size_t slot) const;
 
   TestServices services_;

@@ -1,5 +1,5 @@
-// Tenon's own operators, domain "tenon": what rules put in the place of chains, each with the chain as its
-// body.
+// Products with what follows them, domain "tenon": what rules put in the place of chains, each with the chain
+// as its body.
 //
 // `activation` names an ONNX operator of one operand that is applied last ("": none). Its parameters are
 //   Clip: min, max   LeakyRelu, Elu, Swish: alpha   HardSigmoid: alpha, beta   Gelu: approximate
@@ -23,10 +23,7 @@ constexpr Schema fused_rows[] = {
      "transA=0 transB=0"},
     {"tenon", "FusedMatMul", 1, 1, 2, "A:T B:T C?:T", "Y:T", "T:@float",
      "activation='' alpha:float approximate='none' beta:float"},
-    {"tenon", "SDPA", 1, 1, 3, "Q:T K:T V:T M?:T", "Z:T", "T:@float", "k_is_transposed=0 scale=1.0"},
-    {"tenon", "MatMulAddLayerNorm", 1, 1, 5, "A:T B:T C:T R?:T G:T H?:T", "Z:T U?:T", "T:@float",
-     "epsilon=1e-05"},
-    {"tenon", "SkipLayerNorm", 1, 1, 3, "X:T S:T G:T B?:T", "Y:T U?:T", "T:@float", "epsilon=1e-05"}};
+    {"tenon", "SDPA", 1, 1, 3, "Q:T K:T V:T M?:T", "Z:T", "T:@float", "k_is_transposed=0 scale=1.0"}};
 
 void check_activation(Infer& c) {
   const auto name = c.attrs().get_string("activation", "");
@@ -63,37 +60,6 @@ void infer_sdpa(Infer& c) {
     scores = c.broadcast(scores, c.dims(3));
   }
   c.set(0, dtype, matmul_dims(c, scores, c.dims(2)));
-}
-
-void check_row(Infer& c, uint32_t i, const char* name, tn_dim width) {
-  if (!c.has_input(i) || !ranked(c, i, name, 1, 1)) return;
-  const auto d = c.dims(i);
-  require(!c.differ(d[0], width), std::string("operand ") + name + " has shape " + c.text(d) +
-                                      "; expected one number for each of the " + c.text(width) + " columns");
-}
-void infer_matmul_add_norm(Infer& c) {
-  const tn_dtype dtype = c.dtype(0);
-  if (!ranked(c, 0, "A", 1) || !ranked(c, 1, "B", 2)) {
-    c.set_unranked(0, dtype);
-    return c.set_unranked(1, dtype);
-  }
-  const auto out = matmul_dims(c, c.dims(0), c.dims(1));
-  check_row(c, 2, "C", out.back());
-  check_row(c, 4, "G", out.back());
-  check_row(c, 5, "H", out.back());
-  c.set(0, dtype, out);
-  c.set(1, dtype, out);
-}
-void infer_skip_norm(Infer& c) {
-  same_type(c, 0, 0);
-  same_type(c, 1, 0);
-  if (!ranked(c, 0, "X", 1) || !c.has_rank(1)) return;
-  const auto x = c.dims(0), s = c.dims(1);
-  bool same = x.size() == s.size();
-  for (size_t i = 0; same && i < x.size(); ++i) same = !c.differ(x[i], s[i]);
-  require(same, "operands X and S have shapes " + c.text(x) + " and " + c.text(s) + "; expected equal ones");
-  check_row(c, 2, "G", x.back());
-  check_row(c, 3, "B", x.back());
 }
 
 // ---- bodies
@@ -170,33 +136,15 @@ void decompose_sdpa(Editor& e, const Node& n) {
   w.become(0,
            w.make("MatMul", {w.make("Softmax", {score}, {AttrValue::of("axis", int64_t{-1})}), w.input(2)}));
 }
-void normalise_sum(Rewrite& w, tn_value sum, tn_value scale, tn_value bias, double epsilon) {
-  w.become(1, sum);
-  w.become(0, w.make("LayerNormalization", {sum, scale, bias},
-                     {AttrValue::of("axis", int64_t{-1}), AttrValue::of("epsilon", epsilon)}));
-}
-void decompose_matmul_add_norm(Editor& e, const Node& n) {
-  const double epsilon = n.attrs().get_float("epsilon", 1e-5f);
-  Rewrite w(e, n);
-  tn_value sum = w.make("Add", {w.make("MatMul", {w.input(0), w.input(1)}), w.input(2)});
-  if (w.input(3) != TN_NONE) sum = w.make("Add", {sum, w.input(3)});
-  normalise_sum(w, sum, w.input(4), w.input(5), epsilon);
-}
-void decompose_skip_norm(Editor& e, const Node& n) {
-  const double epsilon = n.attrs().get_float("epsilon", 1e-5f);
-  Rewrite w(e, n);
-  normalise_sum(w, w.make("Add", {w.input(0), w.input(1)}), w.input(2), w.input(3), epsilon);
-}
-
 OpBuilder& define_fused(Plugin& p, const char* name, const char* doc) {
   for (const Schema& row : fused_rows)
     if (std::string_view(row.name) == name) return define(p, row).doc(doc);
-  fail(std::string("fused.cpp has no row for ") + name);
+  fail(std::string("products.cpp has no row for ") + name);
 }
 
 }  // namespace
 
-void add_fused(Plugin& p) {
+void add_fused_products(Plugin& p) {
   define_fused(p, "FusedConv", "Conv, then R added, then the activation.")
       .infer<infer_fused_conv>()
       .decompose<decompose_fused_conv>();
@@ -211,13 +159,6 @@ void add_fused(Plugin& p) {
                "softmax(Q K^T * scale + M) V. K is [.., keys, size], with k_is_transposed [.., size, keys].")
       .infer<infer_sdpa>()
       .decompose<decompose_sdpa>();
-  define_fused(p, "MatMulAddLayerNorm",
-               "U = A B + C + R; Z = LayerNormalization(U, G, H) over the last axis.")
-      .infer<infer_matmul_add_norm>()
-      .decompose<decompose_matmul_add_norm>();
-  define_fused(p, "SkipLayerNorm", "U = X + S; Y = LayerNormalization(U, G, B) over the last axis.")
-      .infer<infer_skip_norm>()
-      .decompose<decompose_skip_norm>();
 }
 
 }  // namespace tenon::ops
