@@ -93,8 +93,9 @@ def run(path, feeds, optimised=False):
         odd = any(isinstance(v, rt.OrtValue) for v in feeds.values()) or any(
             re.search("float8|bfloat16|int4|int2|float4", o.type) for o in session.get_outputs())
         if odd:
-            values = {k: v if isinstance(v, rt.OrtValue) else rt.OrtValue.ortvalue_from_numpy(v) for k, v in feeds.items()}
-            return dict(zip(names, map(to_result, session.run_with_ort_values(names, values))))
+            if not any(isinstance(v, np.ndarray) and v.dtype == object or isinstance(v, list) for v in feeds.values()):
+                values = {k: v if isinstance(v, rt.OrtValue) else rt.OrtValue.ortvalue_from_numpy(v) for k, v in feeds.items()}
+                return dict(zip(names, map(to_result, session.run_with_ort_values(names, values))))
         return dict(zip(names, session.run(names, feeds)))
     except Exception as error:  # onnxruntime has a class for each
         raise Refused(first_line(error)) from None
@@ -286,10 +287,24 @@ def all_nodes(graph):
             stack += [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
 
 
-def census(model):
-    """Operators and how often, functions under the names of what they stand for."""
-    return collections.Counter(re.sub(r"_\d+$", "", n.op_type) if n.domain == "tenon" else n.op_type
-                               for n in all_nodes(model.graph) if n.op_type != "Constant")
+def census(path):
+    """Operators and how often, functions under the names of what they stand for; the second of the fused ones only."""
+    counts, fused = collections.Counter(), collections.Counter()
+    for node in all_nodes(onnx.load(path, load_external_data=False).graph):
+        if node.domain == "tenon":
+            fused[re.sub(r"_\d+$", "", node.op_type)] += 1
+        elif node.op_type != "Constant":
+            counts[node.op_type] += 1
+    return counts + fused, fused
+
+
+def again_faults(first, second):
+    """What is worse in a file that went through twice."""
+    (before, fused), (after, fused_again) = census(first), census(second)
+    if sum(after.values()) > sum(before.values()):
+        yield f"{sum(before.values())} nodes became {sum(after.values())}: more {dict(after - before)}, fewer {dict(before - after)}"
+    if fused - fused_again:
+        yield f"fused operators are not recognised again: {dict(fused - fused_again)}"
 
 
 def check_file(original, path, opset):
@@ -311,10 +326,12 @@ def check_file(original, path, opset):
                 yield f"the checker of onnx says: {' '.join(str(error).split())[:300]}"
 
 
-def optimise(tenon, source, target, level, opset, timeout):
+def optimise(tenon, source, target, level, opset, timeout, external=False):
     command = [tenon, "optimize", source, "-o", target, "-q", "--set", f"level={level}"]
     if opset:
         command += ["--opset", str(opset)]
+    if external:
+        command.append("--external")
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -325,7 +342,7 @@ def optimise(tenon, source, target, level, opset, timeout):
         raise Refused(" ".join(done.stderr.decode("utf-8", "replace").split())[:600])
 
 
-def trip(tenon, original, model, level, opset, folder, again, timeout, optimised):
+def trip(tenon, original, model, level, opset, folder, again, timeout, optimised, external):
     """One record of one trip. opset: 0 leaves the choice to tenon."""
     path = os.path.join(folder, "trip.onnx")
 
@@ -333,7 +350,7 @@ def trip(tenon, original, model, level, opset, folder, again, timeout, optimised
         return Record(model.name, level, opset, status, note)
 
     try:
-        optimise(tenon, model.path, path, level, opset, timeout)
+        optimise(tenon, model.path, path, level, opset, timeout, external)
     except Refused as e:
         told = "cannot hold" in str(e) and re.search(r"needs opset \d+|operator \S+", str(e))
         return answer("older" if told and opset and opset < original.opset else "refused", str(e))
@@ -355,7 +372,5 @@ def trip(tenon, original, model, level, opset, folder, again, timeout, optimised
         wrong = original.verdict(run(second, original.feeds))
     except Refused as e:
         return answer("again", str(e))
-    before, after = census(onnx.load(path, load_external_data=False)), census(onnx.load(second, load_external_data=False))
-    if not wrong and sum(after.values()) > sum(before.values()):
-        wrong = f"{sum(before.values())} nodes became {sum(after.values())}: more {dict(after - before)}, fewer {dict(before - after)}"
+    wrong = wrong or "; ".join(again_faults(path, second))
     return answer("again" if wrong else "same", wrong)

@@ -11,7 +11,7 @@ outputs are when inputs move by a rounding error. Of random operators types and 
 not run as it is has nothing to be compared with and is counted as such. In another operator set than the model's, what ONNX Runtime
 gives for the model with that number in its place counts too: its kernels for two operator sets differ here and there, and
 where it has none at all the trip counts as lacking. With --again (at the default operator set) the written
-file goes through a second time: it loads, has no more nodes, and gives the same.
+file goes through a second time: it loads, has no more nodes, all its fused operators again, and gives the same.
 
 Operator sets: a number; default (tenon's choice), own (the model's), newest (28). A model may be refused in an operator set
 older than its own, if the message names what stands against it. Exit code: 0 all hold, 1 some do not, 77 (CTest: skipped)
@@ -57,7 +57,8 @@ def serve(pipe, arguments):
                     seen.add((level, opset))
                     again = arguments.again and not opset
                     try:
-                        record = judge.trip(arguments.tenon, original, model, level, opset, folder, again, arguments.timeout, arguments.optimised)
+                        record = judge.trip(arguments.tenon, original, model, level, opset, folder, again, arguments.timeout,
+                                            arguments.optimised, arguments.external)
                     except Exception as e:
                         record = judge.Record(model.name, level, opset, "file", f"{type(e).__name__}: {judge.first_line(e)}")
                     records.append(record)
@@ -132,6 +133,7 @@ def main():
     p.add_argument("--opsets", nargs="+", default=["default", "own", "newest"])
     p.add_argument("--again", action="store_true", help="what is written goes through once more")
     p.add_argument("--optimised", action="store_true", help="ONNX Runtime runs the written file with its own optimisations")
+    p.add_argument("--external", action="store_true", help="weights in a file of their own")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--timeout", type=float, default=300)
     p.add_argument("--keep", metavar="DIR", help="folder for written files that fail")

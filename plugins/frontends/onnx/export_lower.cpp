@@ -42,25 +42,25 @@ class Lowering {
     return found;
   }
 
-  /// False: nothing could be.
+  /// False: nothing could be. What an earlier node of the list became has no types until it is committed, and
+  /// decompositions may ask for them: a node that declines is asked again after that.
   bool replace(const std::vector<tn_node>& nodes) {
-    sdk::Transaction edit(graph_.api(), api_, graph_.raw(), "export");
-    if (!edit.active())
-      throw sdk::Failure(
-          TN_ERR_LIMIT,
-          "the graph holds nodes that must be replaced before it can be written, but the run's "
-          "limit of applied rewrites is reached; raise --bisect-limit");
     bool any = false;
-    for (const tn_node n : nodes) {
-      if (inline_body(edit, n) || decompose(edit, n))
-        any = true;
-      else
-        choosing_.kept.insert(n);
+    for (size_t i = 0; i < nodes.size();) {
+      sdk::Transaction edit(graph_.api(), api_, graph_.raw(), "export");
+      if (!edit.active())
+        throw sdk::Failure(
+            TN_ERR_LIMIT,
+            "the graph holds nodes that must be replaced before it can be written, but the run's "
+            "limit of applied rewrites is reached; raise --bisect-limit");
+      const size_t first = i;
+      while (i < nodes.size() && (inline_body(edit, nodes[i]) || decompose(edit, nodes[i]))) ++i;
+      any = any || i > first;
+      if (i == first) choosing_.kept.insert(nodes[i++]);
+      if (!edit.commit())
+        throw sdk::Failure(TN_ERR_INTERNAL, "replacing nodes that the model cannot hold: " + edit.said());
     }
-    if (!any) return false;
-    if (!edit.commit())
-      throw sdk::Failure(TN_ERR_INTERNAL, "replacing nodes that the model cannot hold: " + edit.said());
-    return true;
+    return any;
   }
 
   bool inline_body(sdk::Editor& edit, tn_node id) {

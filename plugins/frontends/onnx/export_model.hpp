@@ -98,6 +98,7 @@ class ExportModel {
   void write_attribute(const sdk::Node& node, std::string_view name, const tn_attr& attribute,
                        std::string& out) const;
   std::vector<std::string> output_names(uint32_t index, std::string& nodes, uint32_t field);
+  tn_type declared_type(tn_value value) const;
   std::string value_info(const std::string& name, const tn_type& type, bool with_shape) const;
   void import(uint32_t region, std::string_view domain);
 

@@ -161,6 +161,17 @@ void ExportModel::write_steps(uint32_t index, const sdk::Node& node, const Steps
   }
 }
 
+/// A Loop that begins with an optional and goes on with what is none: ONNX's own inference says the latter.
+tn_type ExportModel::declared_type(tn_value v) const {
+  const tn_value_info info = graph_.value(v);
+  const bool optional = info.type.kind == TN_KIND_OPTIONAL || info.type.kind == TN_KIND_OPTIONAL_SEQUENCE;
+  if (!optional || info.kind != TN_VALUE_RESULT) return info.type;
+  const sdk::Node node = graph_.node(info.producer);
+  if (node.op_name() != "Loop" || node.regions().size() != 1) return info.type;
+  const tn_region_info body = graph_.region(node.regions()[0]);
+  return info.index + 1 < body.output_count ? graph_.value(body.outputs[info.index + 1]).type : info.type;
+}
+
 void ExportModel::write_main(uint32_t index) {
   const tn_region_info info = graph_.region(graph_.main());
   write_nodes(index, graph_nodes, graph_field::node);
@@ -181,7 +192,7 @@ void ExportModel::write_main(uint32_t index) {
       put_bytes(graph_values, graph_field::input, value_info(i.name, graph_.value(i.value).type, true));
   for (uint32_t i = 0; i < info.output_count; ++i)
     put_bytes(graph_values, graph_field::output,
-              value_info(outputs[i], graph_.value(info.outputs[i]).type, true));
+              value_info(outputs[i], declared_type(info.outputs[i]), true));
 }
 
 void ExportModel::write_subgraph(uint32_t index) {

@@ -240,7 +240,9 @@ Requirement required(const Form& form, const tn_op_def* definition) {
   }
   const auto dtype_at = [&](uint32_t place) {
     const tn_value v = place < first_result ? form.input(place) : form.output(place - first_result);
-    return v == TN_NONE ? tn_dtype{TN_DTYPE_NONE} : form.graph.value(v).type.dtype;
+    if (v == TN_NONE) return tn_dtype{TN_DTYPE_NONE};
+    const tn_type type = form.graph.value(v).type;
+    return type.kind == TN_KIND_TENSOR ? type.dtype : tn_dtype{TN_DTYPE_NONE};
   };
   for (const FormRow& f : known) {
     if (f.since <= r.opset) continue;
