@@ -121,26 +121,33 @@ void RuleSet::order(const sdk::Diag& diag) {
       if (e.rule->name == name) return &e;
     return nullptr;
   };
-  const auto report = [&](const Rule& r, const char* code, std::string message, std::string hint) {
-    Findings f(*r.source);
-    f.error(code, r.offset, std::move(message), std::move(hint));
-    f.emit(diag);
-    ++errors_;
-  };
   std::vector<std::pair<Entry*, Entry*>> edges;  // first runs before second
+  std::vector<std::string_view> names;
+  for (const auto& x : entries_) names.push_back(x.rule->name);
   for (auto& e : entries_) {
     const auto add = [&](const std::string& name, bool before) {
-      std::vector<std::string_view> names;
-      for (const auto& x : entries_) names.push_back(x.rule->name);
-      if (Entry* other = find(name))
+      if (Entry* other = find(name)) {
         edges.emplace_back(before ? &e : other, before ? other : &e);
-      else
-        report(*e.rule, "E206",
-               "rule '" + e.rule->name + "' is ordered against '" + name + "', which is not loaded",
-               did_you_mean(name, names));
+        return;
+      }
+      // It may be in a file that this run leaves out, so it is no error.
+      Findings f(*e.rule->source);
+      f.warn("E206", e.rule->offset,
+             "rule '" + e.rule->name + "' is ordered against '" + name +
+                 "', which is not loaded; that has no effect",
+             did_you_mean(name, names));
+      f.emit(diag);
     };
     for (const auto& n : e.rule->before) add(n, true);
     for (const auto& n : e.rule->after) add(n, false);
+  }
+  if (const std::string ring = ring_of(edges); !ring.empty()) {
+    const Rule& r = *find(ring.substr(0, ring.find(' ')))->rule;
+    Findings f(*r.source);
+    f.error("E208", r.offset, "'before' and 'after' form a cycle: " + ring, "drop one of them");
+    f.emit(diag);
+    ++errors_;
+    return;
   }
   bool changed = true;
   for (size_t round = 0; changed && round <= entries_.size(); ++round) {
@@ -151,10 +158,36 @@ void RuleSet::order(const sdk::Diag& diag) {
         changed = true;
       }
   }
-  if (changed && !edges.empty())
-    report(*edges[0].first->rule, "E208",
-           "'before' and 'after' of rule '" + edges[0].first->rule->name + "' and others form a cycle",
-           "drop one of them");
+}
+
+/// "A -> B -> A": rules that each run before the next; empty when there are none.
+std::string RuleSet::ring_of(std::vector<std::pair<Entry*, Entry*>> edges) {
+  // What nothing runs before has its place; take it away until nothing changes.
+  for (bool changed = true; changed;) {
+    const size_t left = edges.size();
+    std::vector<std::pair<Entry*, Entry*>> kept;
+    for (const auto& e : edges)
+      if (std::any_of(edges.begin(), edges.end(), [&](const auto& x) { return x.second == e.first; }))
+        kept.push_back(e);
+    edges.swap(kept);
+    changed = edges.size() != left;
+  }
+  if (edges.empty()) return {};
+  // Every one left has one before it: walk back until one comes again.
+  std::vector<Entry*> walk{edges[0].first};
+  for (;;) {
+    Entry* before = nullptr;
+    for (const auto& e : edges)
+      if (e.second == walk.back()) before = e.first;
+    const auto met = std::find(walk.begin(), walk.end(), before);
+    if (met == walk.end()) {
+      walk.push_back(before);
+      continue;
+    }
+    std::string ring = before->rule->name;
+    for (auto i = walk.end(); i != met;) ring += " -> " + (*--i)->rule->name;
+    return ring;
+  }
 }
 
 void RuleSet::index() {

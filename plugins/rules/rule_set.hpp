@@ -52,6 +52,7 @@ class RuleSet {
 
  private:
   void order(const sdk::Diag& diag);
+  static std::string ring_of(std::vector<std::pair<Entry*, Entry*>> edges);
   void chains_by_name();
   void index();
 

@@ -32,7 +32,10 @@ class Builder {
     return integer(static_cast<int64_t>(v));
   }
   bool number_float(number_float_t v, const string_t&) {
-    return set(add(Json::Float), [&](Json& j) { j.number = v; });
+    return set(add(Json::Float), [&](Json& j) {
+      j.number = v;
+      if (j.whole()) j.integer = static_cast<int64_t>(v);
+    });
   }
   bool string(string_t& v) {
     return set(add(Json::String), [&](Json& j) { j.text = std::move(v); });

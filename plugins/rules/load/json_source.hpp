@@ -19,6 +19,11 @@ struct Json {
   std::vector<std::string> keys;  // Object: parallel to items
   std::vector<Json> items;
 
+  /// 2, and 2.0 as JSON sees no difference.
+  bool whole() const {
+    return kind == Int || (kind == Float && number >= -9007199254740992.0 && number <= 9007199254740992.0 &&
+                           static_cast<double>(static_cast<int64_t>(number)) == number);
+  }
   bool is_number() const { return kind == Int || kind == Float; }
   bool is_string() const { return kind == String; }
   bool is_array() const { return kind == Array; }

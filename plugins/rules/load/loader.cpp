@@ -46,7 +46,9 @@ const char* precision_name(Precision p) {
 }
 
 bool wrong_kind(Findings& findings, const Json& json, Json::Kind wanted, const std::string& what) {
-  if (json.kind == wanted || (wanted == Json::Float && json.kind == Json::Int)) return false;
+  if (json.kind == wanted || (wanted == Json::Float && json.kind == Json::Int) ||
+      (wanted == Json::Int && json.whole()))
+    return false;
   findings.error("E202", json.offset,
                  what + " must be " + kind_name(wanted) + ", found " + kind_name(json.kind));
   return true;
@@ -119,7 +121,7 @@ void Reader::finish() {
   for (size_t i = 0; i < object_.keys.size(); ++i) {
     bool known = false;
     for (const auto a : asked_) known = known || a == object_.keys[i];
-    if (!known && object_.keys[i] != "$schema")
+    if (!known)
       findings_.error("E201", object_.items[i].key_offset, "unknown key '" + object_.keys[i] + "'",
                       did_you_mean(object_.keys[i], asked_));
   }
@@ -164,6 +166,7 @@ void load_rules(const Source& source, const OpCatalog& ops, Findings& findings,
   if (wrong_kind(findings, root, Json::Object, "a rule file")) return;
   if (root.find("Rules")) {
     Reader r(root, findings);
+    r.text("$schema");
     const Json& list = *r.get("Rules");
     r.finish();
     if (wrong_kind(findings, list, Json::Array, "'Rules'")) return;
@@ -174,11 +177,13 @@ void load_rules(const Source& source, const OpCatalog& ops, Findings& findings,
     }
   } else if (const Json* chains = root.find("fusion_patterns")) {
     Reader r(root, findings);
+    r.text("$schema");
     r.get("fusion_patterns");
     r.finish();
     each(*chains, "'fusion_patterns'", true);
   } else if (root.find("rules") || root.find("schema")) {
     Reader r(root, findings);
+    r.text("$schema");
     const Json* schema = r.required("schema");
     if (schema && (!schema->is_string() || schema->text != "tenon.rules/1"))
       findings.error("E202", schema->offset,

@@ -57,7 +57,8 @@ bool RuleLoader::chain_item(const Json& json, size_t index, PatternNode* node, R
     char end = 0;
     if (open == std::string::npos || std::sscanf(t.c_str() + open, "{%u,%u}%c", &lo, &hi, &end) != 2 ||
         lo > hi || hi < 1 || hi > 64) {
-      findings_.error("E202", json.offset, "'" + t + "': expected {min,max} with 0 <= min <= max <= 64");
+      findings_.error("E205", json.offset,
+                      "'" + t + "': expected {min,max} with 0 <= min <= max <= 64, max >= 1");
       return false;
     }
     node->repeat_min = lo;
@@ -181,6 +182,7 @@ void RuleLoader::chain_constraints(const Json& json, Pattern& p, Rule& rule) {
 std::unique_ptr<Rule> RuleLoader::article(const Json& json) {
   auto rule = begin(json);
   Reader r(json, findings_);
+  r.text("$schema");
   rule->name = r.text("fusion_type");
   if (!is_identifier(rule->name))
     findings_.error("E202", json.find("fusion_type")->offset,

@@ -238,9 +238,6 @@ void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern
   PatternNode n;
   n.offset = json.key_offset;
   n.node = intern(rule.nodes, name);
-  for (const auto& other : pattern.nodes)
-    if (other.node == n.node)
-      findings_.error("E201", json.key_offset, "node '" + name + "' is defined twice");
   const std::string domain = r.text("domain");
   n.since = static_cast<int32_t>(r.integer("since", 0, 0, 100000));
   n.until = static_cast<int32_t>(r.integer("until", 0, 0, 100000));
@@ -271,10 +268,10 @@ void RuleLoader::pattern_node(const std::string& name, const Json& json, Pattern
     findings_.error("E203", json.offset, "node '" + name + "' has no 'out'");
   }
   if (const Json* list = r.get("any_of", Json::Array)) {
-    if (json.find("op")) findings_.error("E202", json.key_offset, "'op' and 'any_of' exclude one another");
-    r.get("op");
-    r.get("in");
-    r.get("attrs");
+    for (const char* key : {"op", "in", "attrs"})
+      if (const Json* j = r.get(key))
+        findings_.error("E202", j->key_offset, std::string("'") + key + "' and 'any_of' exclude one another",
+                        "each alternative has its own");
     for (const auto& i : list->items) {
       if (wrong_kind(findings_, i, Json::Object, "an alternative")) continue;
       Reader ar(i, findings_);
@@ -347,7 +344,7 @@ void RuleLoader::value_wish(const std::string& name, const Json& json, Pattern& 
     size_t rests = 0;
     for (const auto& d : j->items) {
       DimWish dim;
-      if (d.kind == Json::Int && d.integer >= 0) {
+      if (d.whole() && d.integer >= 0) {
         dim.number = d.integer;
       } else if (d.is_string() && d.text == "...") {
         dim.kind = DimWish::Rest;
@@ -379,7 +376,7 @@ void RuleLoader::pattern(const Json& json, Rule& rule) {
   Reader r(json, findings_);
   Pattern p;
   p.offset = json.offset;
-  r.text("id");
+  p.id = r.text("id");
   const Json* nodes = r.required("nodes");
   if (nodes && !wrong_kind(findings_, *nodes, Json::Object, "'nodes'")) {
     if (nodes->items.empty() || nodes->items.size() > 64)
@@ -428,7 +425,7 @@ void RuleLoader::pattern(const Json& json, Rule& rule) {
   }
   for (const auto& n : p.nodes)
     if (n.node != none && lookup(rule.values, rule.nodes[n.node]) != none)
-      findings_.error("E201", n.offset, "'" + rule.nodes[n.node] + "' names a node and a value",
+      findings_.error("E216", n.offset, "'" + rule.nodes[n.node] + "' names a node and a value",
                       "expressions could not tell them apart; rename one");
   rule.patterns.push_back(std::move(p));
 }

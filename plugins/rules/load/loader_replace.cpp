@@ -1,4 +1,6 @@
 // Form v1: what a match is replaced by, and the body that the new node keeps.
+#include <algorithm>
+
 #include "load/loader.hpp"
 
 namespace tenon::rules {
@@ -152,15 +154,17 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
       }
       n.attrs.push_back(std::move(a));
     }
-  if (body && r.text("absent") == "alias") {
+  if (body && r.get("absent") && r.choice("absent", {"alias"}, 0) == 0) {
     n.alias_when_absent = n.op_of;
     if (n.op_of == none)
-      findings_.error("E202", json.find("absent")->offset,
+      findings_.error("E214", json.find("absent")->offset,
                       "\"absent\": \"alias\" belongs to a node whose op is \"$NODE\"");
   }
   if (const tn_op_def* def = n.op_of == none ? ops_.find(n.op) : nullptr) {
     const bool variadic = def->input_count && (def->inputs[def->input_count - 1].flags & TN_PARAM_VARIADIC);
-    if ((n.in.size() > def->input_count && !variadic) || n.in.size() < def->min_inputs)
+    const size_t lists = static_cast<size_t>(
+        std::count_if(n.in.begin(), n.in.end(), [](const NewOperand& o) { return o.list; }));
+    if ((n.in.size() - lists > def->input_count && !variadic) || (!lists && n.in.size() < def->min_inputs))
       findings_.error("E403", json.offset,
                       std::string(ops_.text(n.op)) + " takes " + std::to_string(def->min_inputs) + " to " +
                           std::to_string(def->input_count) + " operands, found " +
@@ -177,6 +181,8 @@ void RuleLoader::new_node(const std::string& name, const Json& json, Rule& rule,
 
 void RuleLoader::new_nodes(const Json& json, Rule& rule, std::vector<NewNode>* out, bool body) {
   if (json.items.empty()) findings_.error("E203", json.offset, "no node");
+  if (json.items.size() > 64)
+    findings_.error("E202", json.offset, "at most 64 nodes, found " + std::to_string(json.items.size()));
   for (size_t i = 0; i < json.items.size() && i < 64; ++i)
     new_node(json.keys[i], json.items[i], rule, out, body);
 }

@@ -65,7 +65,7 @@ void RuleLoader::lets(const Json& json, Rule& rule) {
     l.name = json.keys[i];
     if (!is_identifier(l.name)) findings_.error("E202", j.key_offset, "'" + l.name + "' is no name");
     if (lookup(rule.values, l.name) != none || lookup(rule.nodes, l.name) != none)
-      findings_.error("E202", j.key_offset, "'" + l.name + "' is a name of the pattern already",
+      findings_.error("E216", j.key_offset, "'" + l.name + "' is a name of the pattern already",
                       "choose another");
     if (j.is_object()) {
       transform(j, rule, &l);
@@ -144,9 +144,11 @@ void RuleLoader::cost(const Json& json, Rule& rule) {
   if (const Json* g = r.get("gain")) expression(*g, rule, &rule.gain);
   rule.min_gain = r.number("min_gain", 0);
   rule.max_const_growth = r.number("max_const_growth", 1.1);
-  // The static cost decides until choices by measurement are kept in a file; the word is checked all the
-  // same.
-  r.choice("measure", {"off", "auto", "always"}, 0);
+  if (r.choice("measure", {"off", "auto", "always"}, 0) != 0)
+    findings_.note(
+        r.get("measure")->offset,
+        "nothing is timed while a model is optimised: the static cost decides, so that a run can be "
+        "repeated byte for byte");
   r.finish();
   if (rule.max_const_growth < 0)
     findings_.error("E202", json.offset, "'max_const_growth' must not be negative");
@@ -185,7 +187,7 @@ void RuleLoader::verify(const Json& json, Rule& rule) {
         const Json& item = i.items[k];
         const auto dot = name.find('.');
         if (name == "why") {
-          c.why = item.text;
+          if (!wrong_kind(findings_, item, Json::String, "'why'")) c.why = item.text;
         } else if (name == "absent" || name == "graph_output" || name == "extra_user" ||
                    name == "non_const" || name == "split") {
           if (wrong_kind(findings_, item, Json::Array, "'" + name + "'")) continue;
@@ -237,6 +239,7 @@ std::unique_ptr<Rule> RuleLoader::begin(const Json& json) {
 std::unique_ptr<Rule> RuleLoader::v1(const Json& json) {
   auto rule = begin(json);
   Reader r(json, findings_);
+  r.text("$schema");
   if (const Json* name = r.required("rule"); name && !wrong_kind(findings_, *name, Json::String, "'rule'")) {
     rule->name = name->text;
     if (!is_identifier(rule->name))

@@ -113,6 +113,7 @@ struct ChainWish {
 };
 
 struct Pattern {
+  std::string id;  // of an alternative, for messages
   std::vector<PatternNode> nodes;
   std::vector<ValueWish> values;
   std::vector<uint32_t> outputs;

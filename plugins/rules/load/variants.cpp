@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "load/op_weight.hpp"
+
 namespace tenon::rules {
 namespace {
 
@@ -123,14 +125,27 @@ bool build(const Rule& rule, const Pattern& p, const std::vector<Choice>& chosen
   return true;
 }
 
-/// Does the rewrite lower the number of nodes?
-bool lowers(const Rule& rule, const Variant& v) {
-  size_t nodes = 0;
-  for (const auto& n : v.nodes) {
+/// Does the rewrite lower the number of nodes, or leave it and lower their weight? A node that stays because
+/// a kept value needs it is counted as gone: rules that undo one another that way are found when a graph
+/// comes back.
+bool lowers(const Rule& rule, const Variant& v, const OpCatalog* ops) {
+  size_t nodes = 0, old_weight = 0, new_weight = 0;
+  for (const VariantNode& n : v.nodes) {
     const size_t leaves = n.what->in.size() - (n.rest != none);
-    nodes += n.from->assoc ? std::max<size_t>(leaves, 2) - 1 : 1;
+    const size_t count = n.from->assoc ? std::max<size_t>(leaves, 2) - 1 : 1;
+    nodes += count;
+    if (!ops) continue;
+    uint32_t least = UINT32_MAX;
+    for (const tn_sym op : n.what->ops) least = std::min(least, op_weight(ops->text(op)));
+    if (!n.what->ops.empty()) old_weight += count * least;
   }
-  return rule.replace.nodes.size() < nodes;
+  if (rule.replace.nodes.size() != nodes) return rule.replace.nodes.size() < nodes;
+  if (!ops || rule.replace.chain) return false;
+  for (const auto& n : rule.replace.nodes) {
+    if (n.op_of != none) return false;  // whatever matched comes again
+    new_weight += op_weight(ops->text(n.op));
+  }
+  return new_weight < old_weight;
 }
 
 }  // namespace
@@ -147,7 +162,7 @@ std::vector<Variant> expand(const Rule& rule) {
       for (size_t i = 0; i < at.size(); ++i) chosen.push_back(options[i][at[i]]);
       Variant v;
       // A chain without its optional items may be a single node, which a rewrite would only rename.
-      if (build(rule, p, chosen, &v) && (rule.once || !rule.replace.chain || lowers(rule, v)))
+      if (build(rule, p, chosen, &v) && (rule.once || !rule.replace.chain || lowers(rule, v, nullptr)))
         all.push_back(std::move(v));
       size_t i = at.size();
       while (i > 0 && ++at[i - 1] == options[i - 1].size()) at[--i] = 0;
@@ -163,8 +178,8 @@ void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings) 
   for (const auto& p : rule.patterns)
     if (const size_t n = variant_count(p); n > max_variants) {
       findings.error("E204", p.offset,
-                     "rule '" + rule.name + "' expands to " +
-                         (n > 100000 ? std::string("more than 100000") : std::to_string(n)) +
+                     "rule '" + rule.name + "'" + (p.id.empty() ? "" : ", pattern '" + p.id + "',") +
+                         " expands to " + (n > 100000 ? std::string("more than 100000") : std::to_string(n)) +
                          " variants, at most " + std::to_string(max_variants) + " are allowed",
                      "split it into several rules");
       return;
@@ -176,11 +191,11 @@ void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings) 
     return;
   }
   for (const auto& v : variants) {
-    if (!rule.once && !lowers(rule, v)) {
+    if (!rule.once && !lowers(rule, v, &ops)) {
       findings.error("E209", rule.offset,
                      "rule '" + rule.name + "' may replace " + std::to_string(v.nodes.size()) +
                          " node(s) by " + std::to_string(rule.replace.nodes.size()) +
-                         ", so it need not come to an end",
+                         " that weigh as much, so it need not come to an end",
                      "say \"once\": true, or make fewer nodes optional");
       return;
     }
@@ -213,7 +228,6 @@ void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings) 
         return;
       }
   }
-  (void)ops;
 }
 
 }  // namespace tenon::rules

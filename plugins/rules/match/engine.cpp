@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "match/graph_hash.hpp"
+
 namespace tenon::rules {
 namespace {
 
 constexpr uint32_t give_up_after_rollbacks = 8;
-constexpr uint32_t wide_value = 64;  // more readers than this: losing one makes no pattern possible
+constexpr int64_t first_hashed_round = 4;  // few graphs take more, and a hash reads all of them
+constexpr uint32_t wide_value = 64;        // more readers than this: losing one makes no pattern possible
 constexpr uint64_t max_near_misses = 20000;
 
 uint64_t key(uint32_t entry, tn_node root) { return static_cast<uint64_t>(entry) << 32 | root; }
@@ -24,6 +27,7 @@ Engine::Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& ru
       checker_(graph, ops),
       rewriter_(graph, ops, services) {
   states_.resize(rules.entries().size());
+  checker_.place = [this](tn_node n) { return topological(n); };
   matcher_.made_by = [this](const Rule& rule, tn_node n) {
     const auto i = tags_.find(n);
     return i != tags_.end() && std::find(i->second.begin(), i->second.end(), &rule) != i->second.end();
@@ -100,7 +104,13 @@ void Engine::run() {
   for (int64_t round = 0; round < options_.max_rounds && !nodes.empty() && !limit_ && !listener_.cancelled();
        ++round) {
     sweep(nodes);
+    const uint64_t before = applied_;
     apply_round();
+    if (applied_ != before && round + 1 >= first_hashed_round && came_back(round)) {
+      dirty_.clear();
+      nodes.clear();
+      break;
+    }
     nodes.clear();
     for (const tn_node n : dirty_) {
       reach_[n] = 0;
@@ -125,6 +135,25 @@ void Engine::run() {
                                  "; raise max_rounds, or mark a rule that undoes another's work \"once\"");
   }
   tell();
+}
+
+/// A graph that was there after an earlier round: what was applied since undoes itself.
+bool Engine::came_back(int64_t round) {
+  Seen now{graph_hash(graph_), round, {}};
+  for (const auto& s : states_) now.applied.push_back(s.applied);
+  for (const auto& then : seen_) {
+    if (then.hash != now.hash) continue;
+    std::string names;
+    for (size_t e = 0; e < states_.size(); ++e)
+      if (now.applied[e] != then.applied[e])
+        names += (names.empty() ? "" : ", ") + rules_.entries()[e].rule->name;
+    listener_.warn("E313", "the graph after round " + std::to_string(round + 1) + " is the one after round " +
+                               std::to_string(then.round + 1) + ": these rules undo one another: " + names +
+                               "; the stage ends here; mark one of them \"once\", or switch it off");
+    return true;
+  }
+  seen_.push_back(std::move(now));
+  return false;
 }
 
 void Engine::sweep(const std::vector<tn_node>& nodes) {

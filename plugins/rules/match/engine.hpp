@@ -51,7 +51,14 @@ class Engine {
     uint32_t topological = 0;
   };
 
+  struct Seen {  // a graph, after a round
+    uint64_t hash;
+    int64_t round;
+    std::vector<uint64_t> applied;  // per rule, so far
+  };
+
   void choose();
+  bool came_back(int64_t round);
   void sweep(const std::vector<tn_node>& nodes);
   void look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node anchor);
   void apply_round();
@@ -72,6 +79,7 @@ class Engine {
   MatchChecker checker_;
   Rewriter rewriter_;
   std::vector<State> states_;
+  std::vector<Seen> seen_;
   uint32_t depth_ = 1;  // of the deepest active variant
   std::vector<uint32_t> topological_;
   std::vector<Candidate> candidates_;

@@ -447,7 +447,7 @@ bool MatchChecker::check(const Match& match, Refusal* refusal, bool detailed) {
   refusal_ = refusal;
   detailed_ = detailed;
   try {
-    return values() && chain() && escapes() && guards() && gain();
+    return values() && chain() && escapes() && guards() && gain() && cycles();
   } catch (const sdk::Failure& e) {  // sizes that overflow, types without numbers
     return refuse(6, TN_REASON_UNKNOWN, TN_NONE, [&](Refusal& r) { r.got = e.what(); });
   }

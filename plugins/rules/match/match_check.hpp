@@ -56,6 +56,8 @@ class MatchChecker {
   MatchChecker(const GraphAccess& graph, const OpCatalog& ops) : graph_(graph), ops_(ops) {}
   /// True: the match may be rewritten. Else *refusal holds the reason, unless one that came further is there.
   bool check(const Match& match, Refusal* refusal, bool detailed);
+  /// Where a node stands in its graph: what it depends on does not stand behind it. May be empty.
+  std::function<uint32_t(tn_node)> place;
 
  private:
   bool values();
@@ -66,6 +68,9 @@ class MatchChecker {
   bool escapes();
   bool guards();
   bool gain();
+  bool cycles();
+  void captures(tn_region region, std::vector<tn_value>* values) const;
+  std::vector<uint32_t> depends_on(std::vector<tn_value> from, const std::vector<tn_value>& results) const;
   bool refuse(int progress, tn_reason reason, tn_value value, const std::function<void(Refusal&)>& text);
 
   const GraphAccess& graph_;

@@ -158,6 +158,7 @@ bool Rewriter::compute(Refusal* refusal) {
           for (uint32_t k = 0; k < def->attr_count; ++k)
             if (sdk::view(def->attrs[k].name) == a.name) kind = def->attrs[k].kind;
         OwnedAttribute attribute;
+        inexact_ = false;
         attribute.name = graph_.api()->symbol(sdk::str(a.name));
         if (v.is_unknown() || !convert(v, kind, &attribute)) {
           *refusal = {v.is_unknown() ? TN_REASON_UNKNOWN : TN_REASON_GUARD,
@@ -165,6 +166,15 @@ bool Rewriter::compute(Refusal* refusal) {
                       TN_NONE,
                       "attribute " + a.name + " of " + n.name,
                       v.is_unknown() ? v.text : v.show() + " does not fit its type",
+                      {}};
+          return false;
+        }
+        if (inexact_ && wide()) {
+          *refusal = {TN_REASON_DTYPE,
+                      300,
+                      TN_NONE,
+                      "attribute " + a.name + " of " + n.name + " is exact in float32",
+                      sdk::format("%.17g", v.number) + ", and the match computes in float64",
                       {}};
           return false;
         }
@@ -176,6 +186,26 @@ bool Rewriter::compute(Refusal* refusal) {
   const bool ok = all(rule_->replace.nodes, &attrs_) && all(rule_->replace.body_nodes, &body_attrs_);
   lets_ = std::move(scope.lets);
   return ok;
+}
+
+/// Attributes are float32 in every file format.
+double Rewriter::narrow(double v) {
+  const double f = static_cast<double>(static_cast<float>(v));
+  inexact_ = inexact_ || (f != v && !std::isnan(v));
+  return f;
+}
+
+/// Does the match compute in float64? An attribute that is rounded would then be the least exact part of it.
+bool Rewriter::wide() const {
+  const auto is_wide = [&](tn_value v) {
+    return v != TN_NONE && v != unbound && graph_.value(v).type.dtype == TN_FLOAT64;
+  };
+  for (const tn_node n : match_->nodes) {
+    const tn_node_info info = graph_.node(n);
+    for (uint32_t k = 0; k < info.output_count; ++k)
+      if (is_wide(info.outputs[k])) return true;
+  }
+  return false;
 }
 
 bool Rewriter::convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out) {
@@ -202,8 +232,7 @@ bool Rewriter::convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out) {
       out->i = static_cast<int64_t>(v.number);
       return true;
     case TN_ATTR_FLOAT:
-      out->f =
-          static_cast<double>(static_cast<float>(v.number));  // attributes are float32 in every file format
+      out->f = narrow(v.number);
       return v.is_number();
     case TN_ATTR_STRING:
       out->s = v.text;
@@ -218,7 +247,7 @@ bool Rewriter::convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out) {
         if (kind == TN_ATTR_INTS)
           out->ints.push_back(static_cast<int64_t>(i.number));
         else if (kind == TN_ATTR_FLOATS)
-          out->floats.push_back(static_cast<double>(static_cast<float>(i.number)));
+          out->floats.push_back(narrow(i.number));
         else
           out->strings.push_back(i.text);
       }

@@ -47,6 +47,8 @@ class Rewriter {
   bool growth(Refusal* refusal);
   bool attributes(const NewNode& n, std::vector<OwnedAttribute>* out, Refusal* refusal);
   bool convert(const gx::Value& v, uint32_t kind, OwnedAttribute* out);
+  double narrow(double v);
+  bool wide() const;
   tn_sym op_of(const NewNode& n) const;
   bool let_is_operand(uint32_t let) const;
   bool outside_reads(tn_value v) const;
@@ -81,6 +83,7 @@ class Rewriter {
   std::vector<std::pair<tn_value, tn_value>> taken_;  // results of the match and what took their place
   std::vector<tn_node> made_;
   uint64_t added_ = 0;
+  bool inexact_ = false;  // an attribute was rounded to float32
 };
 
 }  // namespace tenon::rules

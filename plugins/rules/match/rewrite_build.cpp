@@ -172,10 +172,15 @@ void Rewriter::chain_node(sdk::Transaction& tx) {
         return std::any_of(attrs.begin(), attrs.end(),
                            [&](const OwnedAttribute& o) { return o.name == name; });
       };
-      if (taken(a.name))
-        a.name = graph_.api()->symbol(sdk::str(std::string(graph_.op_name(info.op)) + "." +
-                                               sdk::text(graph_.api()->symbol_text(a.name))));
-      if (!taken(a.name)) attrs.push_back(std::move(a));
+      if (taken(a.name)) {
+        // "Conv.group", and for a third one "Conv.group.2".
+        const std::string own =
+            std::string(graph_.op_name(info.op)) + "." + sdk::text(graph_.api()->symbol_text(a.name));
+        a.name = graph_.api()->symbol(sdk::str(own));
+        for (int more = 2; taken(a.name); ++more)
+          a.name = graph_.api()->symbol(sdk::str(own + "." + std::to_string(more)));
+      }
+      attrs.push_back(std::move(a));
     }
   }
   const NewNode& n = rule_->replace.nodes[0];
