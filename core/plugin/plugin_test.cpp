@@ -1,3 +1,4 @@
+#include <tenon/abi/decompose.h>
 #include <tenon/abi/options.h>
 #include <catch2/catch.hpp>
 
@@ -166,6 +167,9 @@ TEST_CASE("operators: qualified names, aliases, and what two plugins both define
   CHECK(api->has_kernel(host.abi(), intern("Conv")) == 1);
   CHECK(api->has_kernel(host.abi(), intern("tenon::SDPA")) == 0);
   CHECK(api->domain_version(host.abi(), to_abi("")) == 28);
+  const auto* decomposing =
+      static_cast<const tn_decompose_api*>(host.abi()->get_interface(host.abi(), TN_DECOMPOSE_ID));
+  CHECK(TN_HAS(decomposing, decompose));
 }
 
 TEST_CASE("a sidecar is read, and one that is none says why") {

@@ -391,6 +391,29 @@ TEST_CASE("fused nodes: functions, the body's nodes where there are none, the de
   }
 }
 
+TEST_CASE("a body may leave out the operands that its node leaves out") {
+  const std::string fused =
+      "  input %x: float32[1,2,3,3]\n  input %r: float32[1,2,3,3]\n  const %w: float32[2,2,1,1] = uniform "
+      "[0.1]\n"
+      "  %y = tenon::FusedConv(%x, %w, _, %r) name \"n\" {\n    region \"body\" {\n      input %a: "
+      "float32[1,2,3,3]\n"
+      "      input %b: float32[2,2,1,1]\n      input %d: float32[1,2,3,3]\n      %c = Conv(%a, %b)\n"
+      "      %e = Add(%c, %d)\n      output %e as \"e\"\n    }\n  }\n  output %y as \"y\"\n";
+  check_written(fused, 20, "Conv Add");
+  check_written(fused, 13, "Conv Add");
+}
+
+TEST_CASE("quantised by slices since 13") {
+  const auto quantised = [](const std::string& scale) {
+    return "  input %x: float32[2,3]\n  const %s: " + scale +
+           "\n  %y = QuantizeLinear(%x, %s) name \"n\"\n  output %y as \"y\"\n";
+  };
+  check_written(quantised("float32[] = [0.1]"), 10, "QuantizeLinear");
+  check_written(quantised("float32[3] = [0.1, 0.2, 0.3]"), 13, "QuantizeLinear");
+  check_refused(quantised("float32[3] = [0.1, 0.2, 0.3]"), 12,
+                "node n (QuantizeLinear) needs opset 13 for a scale for each slice");
+}
+
 TEST_CASE("every operator of the domain tenon can be written without a body") {
   const std::string attention =
       "  input %q: float32[2,3,4]\n  input %k: float32[2,5,4]\n  input %v: float32[2,5,6]\n";

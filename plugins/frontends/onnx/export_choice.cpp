@@ -1,5 +1,7 @@
 #include "export_choice.hpp"
 
+#include <algorithm>
+
 #include "older_forms.hpp"
 
 namespace tenon::onnx {
@@ -16,6 +18,23 @@ tn_region body_of(const sdk::GraphView& graph, const sdk::Node& node, const tn_o
   for (const tn_region r : node.regions())
     if (sdk::view(graph.region(r).name) == "body") return r;
   return TN_NONE;
+}
+
+std::vector<tn_value> body_operands(const sdk::Node& node, size_t wanted) {
+  std::vector<tn_value> operands = node.inputs().copy();
+  const auto present = static_cast<size_t>(
+      std::count_if(operands.begin(), operands.end(), [](tn_value v) { return v != TN_NONE; }));
+  if (operands.size() > wanted && present == wanted)
+    operands.erase(std::remove(operands.begin(), operands.end(), TN_NONE), operands.end());
+  if (operands.size() > wanted)
+    throw sdk::Failure(
+        TN_ERR_INTERNAL,
+        sdk::format(
+            "the node has %zu operands, but its body takes %zu; they must be the same, in the same order",
+            operands.size(), wanted),
+        "node " + node.label());
+  operands.resize(wanted, TN_NONE);
+  return operands;
 }
 
 bool runtime_lacks(std::string_view op, int32_t opset) { return op == "Swish" && opset >= 25; }

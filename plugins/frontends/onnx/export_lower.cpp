@@ -70,8 +70,7 @@ class Lowering {
     const tn_region_info info = graph_.region(body);
     const std::vector<tn_value> formals(info.inputs, info.inputs + info.input_count);
     std::vector<tn_value> outputs(info.outputs, info.outputs + info.output_count);
-    std::vector<tn_value> actuals;
-    for (uint32_t i = 0; i < formals.size(); ++i) actuals.push_back(node.input(i));
+    const std::vector<tn_value> actuals = body_operands(node, formals.size());
     for (tn_value& output : outputs) {
       const auto formal = std::find(formals.begin(), formals.end(), output);
       if (formal != formals.end()) output = actuals[static_cast<size_t>(formal - formals.begin())];

@@ -254,19 +254,7 @@ void ExportModel::write_function(uint32_t index) {
 
 void ExportModel::write_call(uint32_t index, const sdk::Node& node, const Region& function,
                              std::string& out) {
-  const uint32_t wanted = graph_.region(function.id).input_count;
-  std::vector<tn_value> operands = node.inputs().copy();
-  const auto present = static_cast<size_t>(
-      std::count_if(operands.begin(), operands.end(), [](tn_value v) { return v != TN_NONE; }));
-  if (operands.size() > wanted && present == wanted)
-    operands.erase(std::remove(operands.begin(), operands.end(), TN_NONE), operands.end());
-  if (operands.size() > wanted)
-    throw Failure(
-        TN_ERR_INTERNAL,
-        format("the node has %zu operands, but its body takes %u; they must be the same, in the same order",
-               operands.size(), wanted),
-        "node " + node.label());
-  operands.resize(wanted, TN_NONE);
+  std::vector<tn_value> operands = body_operands(node, graph_.region(function.id).input_count);
   operands.insert(operands.end(), function.reads.begin(), function.reads.end());
   while (!operands.empty() && operands.back() == TN_NONE) operands.pop_back();
   for (tn_value v : operands)

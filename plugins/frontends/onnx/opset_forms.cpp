@@ -1,5 +1,6 @@
 #include "opset_forms.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -181,6 +182,10 @@ bool counts_padding(const Form& form) {
   return false;
 }
 
+bool is_one_number(const tn_type& t) {
+  return t.rank >= 0 && std::all_of(t.dims, t.dims + t.rank, [](tn_dim d) { return d == 1; });
+}
+
 /// What neither names, types nor counts of operands show.
 template <class Form, class Need>
 void need_by_meaning(const Form& form, Need&& need) {
@@ -210,6 +215,10 @@ void need_by_meaning(const Form& form, Need&& need) {
     const tn_attr* fmod = form.attribute("fmod");
     if (!fmod || fmod->u.i == 0)
       need(28, [] { return std::string("the remainder of reals that is not fmod"); });
+  } else if (op == "QuantizeLinear" || op == "DequantizeLinear") {
+    const tn_value scale = form.input(1);
+    if (scale != TN_NONE && !is_one_number(graph.value(scale).type))
+      need(13, [] { return std::string("a scale for each slice"); });
   } else if (op == "BatchNormalization") {
     if (dtype(1) != dtype(0)) need(15, [] { return std::string("a scale of another element type"); });
     if (dtype(3) != dtype(0)) need(14, [] { return std::string("a mean of another element type"); });
