@@ -13,7 +13,8 @@ std::string_view default_manifest_text() {
   "rules": ["builtin"],
   // 0 rewrites nothing, 1 canonicalises and cleans, 2 fuses too, 3 is everything there is.
   "level": 3,
-  "pipeline": ["canonicalize", "fold", "cse", "clean", "raise", "fold", "fuse", "layout_rules", "device_rules", "clean"],
+  "pipeline": ["canonicalize", "fold", "control", "canonicalize", "fold", "cse", "clean", "raise", "algebra", "move", "fold", "cse",
+               "fuse", "layout_rules", "device_rules", "clean"],
   "precision": {"mode": "faithful"},
   "runtime": {"threads": 0},
   "on_error": "rollback"

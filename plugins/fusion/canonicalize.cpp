@@ -1,22 +1,35 @@
-// The driver: one sweep in topological order. A node is looked at after everything it reads was simplified,
-// so chains collapse in the one sweep. An inlined branch's nodes are looked at in place.
 #include "canonicalize.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace tenon::fusion {
 
 using namespace sdk;
 
-bool Context::same_type(tn_value a, tn_value b) const {
-  const tn_type x = type(a), y = type(b);
-  if (x.kind != TN_KIND_TENSOR || y.kind != x.kind || x.dtype != y.dtype || x.dtype == TN_DTYPE_NONE ||
-      x.rank < 0 || x.rank != y.rank || x.encoding != y.encoding)
-    return false;
+Context::Context(Pass& p)
+    : pass(p),
+      graph(p.graph()),
+      symbols(p.service<tn_symbols_api>(TN_SYMBOLS_ID)),
+      ops(graph),
+      exact(p.precision() == "strict") {}
+
+std::optional<int64_t> Context::number(tn_dim d) const {
+  int64_t n = d;
+  if (d < 0 && !symbols->as_number(graph.raw(), d, &n)) return std::nullopt;
+  return n;
+}
+
+bool Context::same_dims(const tn_type& x, const tn_type& y) const {
+  if (x.rank < 0 || x.rank != y.rank) return false;
   for (int32_t i = 0; i < x.rank; ++i)
     if (!same_dim(x.dims[i], y.dims[i])) return false;
   return true;
+}
+
+bool Context::same_type(tn_value a, tn_value b) const {
+  const tn_type x = type(a), y = type(b);
+  return x.kind == TN_KIND_TENSOR && y.kind == x.kind && x.dtype == y.dtype && x.dtype != TN_DTYPE_NONE &&
+         x.encoding == y.encoding && same_dims(x, y);
 }
 
 std::optional<Dims> Context::integers(tn_value v) const {
@@ -25,19 +38,51 @@ std::optional<Dims> Context::integers(tn_value v) const {
   if (!known) return std::nullopt;
   Dims r;
   for (tn_dim d : elements) {
-    int64_t n = d;
-    if (d < 0 && !symbols->as_number(graph.raw(), d, &n)) return std::nullopt;
-    r.push_back(n);
+    const auto n = number(d);
+    if (!n) return std::nullopt;
+    r.push_back(*n);
   }
   return r;
 }
 
-std::optional<Node> Context::producer(tn_value v, tn_sym op) const {
+std::optional<Dims> Context::axes(const Node& n, uint32_t operand, int64_t rank) const {
+  std::optional<Dims> r;
+  if (n.input(operand) != TN_NONE)
+    r = integers(n.input(operand));
+  else if (n.attrs().has("axes"))
+    r = n.attrs().get_ints("axes").copy();
+  if (!r || rank < 0) return std::nullopt;
+  for (int64_t& a : *r) {
+    if (a < 0) a += rank;
+    if (a < 0 || a >= rank) return std::nullopt;
+  }
+  return r;
+}
+
+std::optional<Node> Context::producer(tn_value v) const {
   const tn_node p = graph.producer(v);
   if (p == TN_NONE) return std::nullopt;
   Node n = graph.node(p);
-  if (n.op() != op) return std::nullopt;
+  if (n.output(0) != v) return std::nullopt;
   return n;
+}
+
+std::optional<Node> Context::producer(tn_value v, tn_sym op) const {
+  auto n = producer(v);
+  if (n && n->op() != op) return std::nullopt;
+  return n;
+}
+
+bool Context::replace(const Node& n, std::string_view op, std::vector<tn_value> inputs,
+                      std::vector<AttrValue> attrs, std::vector<tn_node> with) {
+  Transaction edit = pass.edit(step);
+  if (!edit.active()) return false;
+  with.push_back(n.id());
+  const Node made = edit.create(
+      {op, std::move(inputs), 1, std::move(attrs), n.region(), n.id(), n.name(), std::move(with)});
+  edit.replace_uses(n.output(0), made.output(0));
+  edit.erase(n.id());
+  return commit(edit, n.id());
 }
 
 bool Context::commit(Transaction& edit, tn_node root) {
@@ -50,67 +95,89 @@ bool Context::commit(Transaction& edit, tn_node root) {
   return false;
 }
 
-void run_canonicalize(Pass& pass) {
-  const GraphView graph = pass.graph();
-  Context c{pass,
-            graph,
-            pass.service<tn_symbols_api>(TN_SYMBOLS_ID),
-            graph.symbol("Transpose"),
-            graph.symbol("Reshape"),
-            graph.symbol("Cast"),
-            graph.symbol("Squeeze"),
-            graph.symbol("Unsqueeze"),
-            graph.symbol("Concat"),
-            graph.symbol("Split"),
-            graph.symbol("Identity")};
-  std::unordered_map<tn_sym, std::vector<Simplifier>> table;
-  for (const auto& entries : {no_op_simplifiers(), chain_simplifiers()})
-    for (const auto& e : entries) table[graph.symbol(e.op)].push_back(e.simplify);
-  const tn_sym if_op = graph.symbol("If");
+std::vector<tn_attr> attrs_of(const Node& n) {
+  std::vector<tn_attr> r;
+  const char* p = reinterpret_cast<const char*>(n.raw().attrs);
+  for (uint32_t i = 0; i < n.raw().attr_count; ++i, p += n.raw().attr_stride)
+    r.push_back(*reinterpret_cast<const tn_attr*>(p));
+  return r;
+}
 
-  std::vector<tn_region> regions{graph.main()};
-  for (size_t r = 0; r < regions.size(); ++r) {
-    if (regions[r] != graph.main() && !graph.node(graph.region(regions[r]).parent).alive()) continue;
-    std::vector<tn_node> work = node_list(graph, regions[r]);
-    std::reverse(work.begin(), work.end());  // a stack: inlined nodes go on top
-    while (!work.empty()) {
-      const tn_node id = work.back();
-      work.pop_back();
-      if (pass.cancelled()) return;
-      Node node = graph.node(id);
-      if (!node.alive()) continue;
-      if (node.op() == if_op && !node.regions().empty()) {
-        std::vector<tn_node> inner;
-        for (tn_region branch : node.regions()) {
-          const auto ids = graph.nodes(branch).copy();
-          inner.insert(inner.end(), ids.rbegin(), ids.rend());
-        }
-        if (inline_constant_if(c, node)) {
-          for (tn_node n : inner)
-            if (graph.node(n).alive()) work.push_back(n);
-          continue;
-        }
-        node = graph.node(id);
-      }
-      for (tn_region inner : node.regions()) regions.push_back(inner);
-      const auto entry = table.find(node.op());
-      if (entry == table.end()) continue;
-      for (Simplifier simplify : entry->second) {
-        bool done = false;
-        c.step = "canonicalize";
-        const tn_value same = simplify(c, node, &done);
-        if (done) break;
-        if (same == TN_NONE) continue;
-        Transaction edit = pass.edit(c.step);
-        if (!edit.active()) return;
+namespace {
+
+struct Sweep {
+  Context& c;
+  std::unordered_map<tn_sym, std::vector<Simplifier>> table;
+  std::vector<tn_node> work;  // a stack: what is to be looked at next is on top
+  // Rewrites that undid one another would go round for ever: a node's budget ends that, whatever the tables
+  // say.
+  std::unordered_map<tn_node, uint32_t> visits;
+  static constexpr uint32_t max_visits = 32;
+
+  /// Looks at one node; false when the limit of applied rewrites was reached.
+  bool visit(tn_node id) {
+    Node node = c.graph.node(id);
+    if (!node.alive()) return true;
+    const auto entry = table.find(node.op());
+    if (entry == table.end() || node.outputs().empty() || node.output(0) == TN_NONE) return true;
+    for (Simplifier simplify : entry->second) {
+      bool done = false;
+      const uint32_t bound = c.graph.node_bound();
+      const tn_value same = simplify(c, node, &done);
+      if (!done && same != TN_NONE) {
+        Transaction edit = c.pass.edit(c.step);
+        if (!edit.active()) return false;
         edit.replace_uses(node.output(0), same);
         edit.erase(id);
-        if (c.commit(edit, id)) break;
-        node = graph.node(id);
+        done = c.commit(edit, id);
       }
+      node = c.graph.node(id);
+      if (!done) continue;
+      if (node.alive() && ++visits[id] < max_visits) work.push_back(id);
+      for (uint32_t made = c.graph.node_bound(); made-- > bound;)
+        if (c.graph.node(made).alive() && ++visits[made] < max_visits) work.push_back(made);
+      return true;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+void sweep(Pass& pass, const char* who, std::vector<Table> tables) {
+  Context c(pass);
+  Sweep s{c, {}, {}, {}};
+  for (const Table& entries : tables)
+    for (const auto& e : entries) s.table[c.graph.symbol(e.op)].push_back(e.simplify);
+  std::vector<tn_region> regions{c.graph.main()};
+  for (size_t r = 0; r < regions.size(); ++r) {
+    if (regions[r] != c.graph.main() && !c.graph.node(c.graph.region(regions[r]).parent).alive()) continue;
+    s.work = node_list(c.graph, regions[r]);
+    std::reverse(s.work.begin(), s.work.end());
+    while (!s.work.empty()) {
+      const tn_node id = s.work.back();
+      s.work.pop_back();
+      if (pass.cancelled()) return;
+      if (!s.visit(id)) return;
+      const Node node = c.graph.node(id);
+      if (node.alive())
+        for (tn_region inner : node.regions())
+          if (regions.empty() || regions.back() != inner) regions.push_back(inner);
     }
   }
-  if (c.applied) pass.count("canonicalize", c.applied, c.applied);
+  if (c.applied) pass.count(who, c.applied, c.applied);
+}
+
+void run_canonicalize(Pass& pass) {
+  sweep(pass, "canonicalize",
+        {no_op_simplifiers(), reshape_simplifiers(), transpose_simplifiers(), cast_simplifiers(),
+         slice_simplifiers(), pad_simplifiers(), broadcast_simplifiers(), logic_simplifiers()});
+}
+
+void run_algebra(Pass& pass) {
+  sweep(pass, "algebra",
+        {arithmetic_simplifiers(), clamp_simplifiers(), constant_chain_simplifiers(), reduction_simplifiers(),
+         einsum_simplifiers()});
 }
 
 }  // namespace tenon::fusion

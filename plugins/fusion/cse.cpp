@@ -1,6 +1,6 @@
 // Common subexpressions: equal operator, version, attributes (defaults filled in) and operands, in one
-// region; and constants with equal type, shape and bytes. Random, stateful and region-owning nodes are never
-// merged.
+// region; shape arithmetic known to be equal; and constants with equal type, shape and bytes. Random,
+// stateful and region-owning nodes are never merged.
 #include <algorithm>
 #include <unordered_map>
 
@@ -172,6 +172,42 @@ struct Merger {
     }
   }
 
+  // Shape arithmetic whose elements are all known is equal where those are, whatever works them out: the
+  // first of a region stands for all. (What is known as numbers only is left to fold.)
+  void merge_known(tn_region region) {
+    std::unordered_map<std::string, tn_value> seen;
+    for (tn_node id : node_list(graph, region)) {
+      const Node node = graph.node(id);
+      if (node.outputs().size() != 1 || node.output(0) == TN_NONE || !node.regions().empty()) continue;
+      const tn_value v = node.output(0);
+      const auto type = graph.value(v).type;
+      if (type.kind != TN_KIND_TENSOR || type.dtype != TN_INT64 || type.rank < 0 || type.rank > 1) continue;
+      bool known = false;
+      const auto elements = graph.known_elements(v, &known);
+      if (!known || elements.empty() || graph.value(v).use_count == 0 || !is_pure(pass.op(node.op())))
+        continue;
+      if (std::none_of(elements.begin(), elements.end(), [](tn_dim d) { return d < 0; })) continue;
+      std::string key(1, static_cast<char>(type.rank));
+      append(key, elements.data(), elements.size() * sizeof(tn_dim));
+      const auto [at, fresh] = seen.emplace(key, v);
+      if (fresh) continue;
+      Transaction edit = pass.edit("cse");
+      if (!edit.active()) {
+        stop = true;
+        return;
+      }
+      edit.replace_uses(v, at->second);
+      edit.erase(id);
+      if (edit.commit()) {
+        pass.explain(TN_REASON_APPLIED, "cse", id);
+        ++merged;
+      } else {
+        pass.explain(TN_REASON_ROLLBACK, "cse", id, edit.said());
+      }
+      if (pass.cancelled()) return;
+    }
+  }
+
   void merge_region(tn_region region) {
     std::unordered_map<std::string, tn_node> seen;
     for (tn_node id : node_list(graph, region)) {
@@ -252,7 +288,8 @@ void run_cse(Pass& pass) {
   Merger m{pass, pass.graph()};
   m.merge_constants();
   for (tn_region region : regions_outer_first(m.graph)) {
-    m.merge_region(region);
+    m.merge_known(region);
+    if (!m.stop) m.merge_region(region);
     if (m.stop) break;
   }
   if (m.merged) pass.count("cse", m.merged, m.merged);

@@ -118,6 +118,62 @@ tn_value pow(Context& c, const Node& n, bool*) {
   return neutral(c, n, 1, 1) ? n.input(0) : TN_NONE;
 }
 
+// To the same size, each element from itself. (Other modes weigh neighbours, by zero: NaN and infinity
+// spread.)
+tn_value resize(Context& c, const Node& n, bool*) {
+  c.step = "remove a Resize to the same size";
+  if (n.attrs().get_string("mode", "nearest") != "nearest" || !c.same_type(n.input(0), n.output(0)))
+    return TN_NONE;
+  const auto way = n.attrs().get_string("coordinate_transformation_mode", "half_pixel");
+  if (way != "half_pixel" && way != "asymmetric" && way != "align_corners" && way != "half_pixel_symmetric")
+    return TN_NONE;
+  if (n.input(3) != TN_NONE) return n.input(0);  // sizes, which are the operand's
+  const auto scale = c.graph.uniform_number(n.input(2));
+  return scale && *scale == 1 ? n.input(0) : TN_NONE;
+}
+
+/// All elements are 0.0: a constant, or a ConstantOfShape whatever its shape, moved about.
+bool all_zero(const Context& c, tn_value v) {
+  for (int depth = 0; depth < 16; ++depth) {
+    if (const auto x = c.graph.uniform_number(v)) return *x == 0 && !std::signbit(*x);
+    const auto n = c.producer(v);
+    if (!n) return false;
+    const std::string_view op = n->op_name();
+    if (op == "ConstantOfShape") {
+      const tn_tensor* value = n->attrs().get_tensor("value");
+      return !value || (TensorView(*value).count() == 1 && TensorView(*value).float_at(0) == 0 &&
+                        !std::signbit(TensorView(*value).float_at(0)));
+    }
+    if (!c.ops.keeps_order(n->op()) && n->op() != c.ops.transpose && n->op() != c.ops.slice &&
+        n->op() != c.ops.expand && op != "Tile" && op != "Gather")
+      return false;
+    v = n->input(0);
+  }
+  return false;
+}
+
+// Bias, initial state and peepholes of zeros are what a recurrent operator takes when there is none.
+tn_value zero_state(Context& c, const Node& n, bool* done) {
+  c.step = "leave out operands of zeros";
+  for (uint32_t i = 3; i < n.inputs().size(); ++i) {  // 4: the lengths
+    if (i == 4 || n.input(i) == TN_NONE || !all_zero(c, n.input(i))) continue;
+    Transaction edit = c.pass.edit(c.step);
+    if (!edit.active()) return TN_NONE;
+    edit.set_input(n.id(), i, TN_NONE);
+    *done = c.commit(edit, n.id());
+    return TN_NONE;
+  }
+  return TN_NONE;
+}
+
+tn_value reduce_nothing(Context& c, const Node& n, bool*) {
+  c.step = "remove a reduction over no axis";
+  if (n.attrs().get_int("noop_with_empty_axes", 0) == 0) return TN_NONE;
+  if (n.input(1) == TN_NONE) return n.input(0);
+  const auto axes = c.integers(n.input(1));
+  return axes && axes->empty() ? n.input(0) : TN_NONE;
+}
+
 constexpr SimplifierEntry entries[] = {{"Identity", identity},
                                        {"Dropout", dropout},
                                        {"Cast", same_type_result},
@@ -141,10 +197,20 @@ constexpr SimplifierEntry entries[] = {{"Identity", identity},
                                        {"Sub", sub},
                                        {"Mul", mul},
                                        {"Div", div},
-                                       {"Pow", pow}};
+                                       {"Pow", pow},
+                                       {"Tile", same_type_result},
+                                       {"Resize", resize},
+                                       {"LSTM", zero_state},
+                                       {"GRU", zero_state},
+                                       {"RNN", zero_state},
+                                       {"ReduceSum", reduce_nothing},
+                                       {"ReduceMean", reduce_nothing},
+                                       {"ReduceMax", reduce_nothing},
+                                       {"ReduceMin", reduce_nothing},
+                                       {"ReduceProd", reduce_nothing}};
 
 }  // namespace
 
-Span<const SimplifierEntry> no_op_simplifiers() { return {entries, std::size(entries)}; }
+Table no_op_simplifiers() { return {entries, std::size(entries)}; }
 
 }  // namespace tenon::fusion

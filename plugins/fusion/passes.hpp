@@ -7,6 +7,9 @@
 namespace tenon::fusion {
 
 void run_canonicalize(sdk::Pass& pass);
+void run_algebra(sdk::Pass& pass);
+void run_control(sdk::Pass& pass);
+void run_move(sdk::Pass& pass);
 void run_fold(sdk::Pass& pass);
 void run_cse(sdk::Pass& pass);
 void run_clean(sdk::Pass& pass);

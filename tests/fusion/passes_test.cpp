@@ -1,61 +1,13 @@
 // Each rewrite with a graph on which it fires and one, as near as can be, on which it must not.
-#include <catch2/catch.hpp>
-
-#include <string>
-#include <vector>
-
-#include "core/base/text.hpp"
-#include "core/graph/graph.hpp"
-#include "core/graph/infer.hpp"
-#include "core/graph/text_form.hpp"
-#include "core/pipeline/pipeline.hpp"
-#include "core/runtime/eval.hpp"
-#include "tests/support/test_paths.hpp"
+#include "tests/fusion/graphs.hpp"
 
 using namespace tenon;
+using tenon::test::rewrite;
 
 namespace {
 
-struct Result {
-  std::unique_ptr<Graph> graph;
-  OptimizeReport report;
-  std::string ops;  // of the main region in order: "Neg Add"
-  uint64_t applied(const std::string& step) const {
-    const auto at = report.rules.find(step);
-    return at == report.rules.end() ? 0 : at->second.applied;
-  }
-  std::string text() const { return print(*graph); }
-};
-
-class Passes {
- public:
-  Result run(const std::string& pass, const std::string& body, const std::string& options = "{}",
-             EngineOptions engine_options = {}) {
-    set_install_root(test::build_dir());
-    Diagnostics findings;
-    const std::string manifest =
-        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "fusion"], "rules": [],
-      "pipeline": [{"pass": ")" +
-        pass + R"(", "options": )" + options + "}]}";
-    auto parsed = parse_manifest("test.json", manifest, ".", {}, findings);
-    findings.throw_if_errors(2);
-    engine_options.explain = true;
-    Engine engine(*parsed, engine_options);
-    Evaluator evaluator(engine.host(), engine.registries());
-    Result r;
-    r.graph = parse("graph \"g\" {\n  opset \"\" 28\n" + body + "}\n", &engine.registries(), findings);
-    infer_graph(*r.graph, findings);
-    findings.throw_if_errors(2);
-    engine.optimize(*r.graph, r.report);
-    for (tn_node n : r.graph->nodes(0))
-      r.ops += (r.ops.empty() ? "" : " ") + std::string(r.graph->op_name(n));
-    r.graph->set_registry(nullptr);  // the engine ends here, the graph goes on
-    return r;
-  }
-};
-
 std::string after(const std::string& pass, const std::string& body, const std::string& options = "{}") {
-  return Passes().run(pass, body, options).ops;
+  return rewrite(pass, body, options).ops;
 }
 
 }  // namespace
@@ -115,9 +67,9 @@ TEST_CASE("canonicalize keeps an operator whose constant widens the result") {
 }
 
 TEST_CASE("canonicalize merges Transposes in the right order") {
-  const auto r = Passes().run("canonicalize",
-                              "  input %x: float32[2,3,4]\n  %a = Transpose(%x) {perm = [1,2,0]}\n  %b = "
-                              "Transpose(%a) {perm = [0,2,1]}\n  output %b as \"b\"\n");
+  const auto r = rewrite("canonicalize",
+                         "  input %x: float32[2,3,4]\n  %a = Transpose(%x) {perm = [1,2,0]}\n  %b = "
+                         "Transpose(%a) {perm = [0,2,1]}\n  output %b as \"b\"\n");
   CHECK(r.ops == "Transpose Transpose");  // the first is dead now; clean removes it
   INFO(r.text());
   CHECK(r.text().find("perm = [1, 0, 2]") != std::string::npos);
@@ -128,10 +80,9 @@ TEST_CASE("canonicalize merges Transposes in the right order") {
 
 TEST_CASE("canonicalize drops a lossless Cast on the way and keeps one that loses") {
   const auto ops = [](const std::string& from, int middle, int to) {
-    return Passes()
-        .run("canonicalize", "  input %x: " + from + "[2]\n  %a = Cast(%x) {to = " + std::to_string(middle) +
-                                 "}\n  %b = Cast(%a) {to = " + std::to_string(to) +
-                                 "}\n  output %b as \"b\"\n")
+    return rewrite("canonicalize",
+                   "  input %x: " + from + "[2]\n  %a = Cast(%x) {to = " + std::to_string(middle) +
+                       "}\n  %b = Cast(%a) {to = " + std::to_string(to) + "}\n  output %b as \"b\"\n")
         .applied("canonicalize");
   };
   CHECK(ops("float32", 11, 1) == 1);   // float64 in between: x itself
@@ -152,7 +103,7 @@ TEST_CASE("canonicalize drops a lossless Cast on the way and keeps one that lose
   CHECK(ops("int32", 7, 8) == 0);
 }
 
-TEST_CASE("canonicalize takes the branch of an If on a constant; the other may be impossible") {
+TEST_CASE("control takes the branch of an If on a constant; the other may be impossible") {
   const std::string body = R"(  input %x: float32[2]
   const %c: bool[] = [1]
   %y = If(%c) {
@@ -167,19 +118,19 @@ TEST_CASE("canonicalize takes the branch of an If on a constant; the other may b
   }
   output %y as "y"
 )";
-  const auto r = Passes().run("canonicalize", body);
+  const auto r = rewrite("control", body);
   CHECK(r.ops == "Neg");
   CHECK(r.graph->output_name(0, 0) == "y");
   std::string open = body;
   open.replace(open.find("  const %c: bool[] = [1]\n"), std::string("  const %c: bool[] = [1]\n").size(),
                "  input %c: bool[]\n");
-  CHECK(after("canonicalize", open) == "If");
+  CHECK(after("control", open) == "Neg Exp Where");
 }
 
 TEST_CASE("fold computes what depends on constants, whole chains in one sweep") {
-  const auto r = Passes().run("fold",
-                              "  input %x: float32[2]\n  const %a: float32[] = [4.0]\n  %b = Sqrt(%a)\n  %c "
-                              "= Add(%b, %a)\n  %y = Mul(%x, %c)\n  output %y as \"y\"\n");
+  const auto r = rewrite("fold",
+                         "  input %x: float32[2]\n  const %a: float32[] = [4.0]\n  %b = Sqrt(%a)\n  %c "
+                         "= Add(%b, %a)\n  %y = Mul(%x, %c)\n  output %y as \"y\"\n");
   CHECK(r.ops == "Mul");
   INFO(r.text());
   CHECK(r.text().find("[6.0]") != std::string::npos);
@@ -201,7 +152,7 @@ TEST_CASE("fold refuses growth beyond its limit and says so") {
   const std::string body =
       "  const %a: float32[1] = [1.0]\n  const %s: int64[1] = [100000]\n  %y = Expand(%a, %s)\n  output %y "
       "as \"y\"\n";
-  const auto r = Passes().run("fold", body);
+  const auto r = rewrite("fold", body);
   CHECK(r.ops == "Expand");
   bool told = false;
   for (const auto& e : r.report.records) told = told || (e.who == "fold" && e.reason == TN_REASON_LIMIT);
@@ -230,16 +181,15 @@ TEST_CASE(
 TEST_CASE(
     "cse keeps both names of equal outputs and merges equal constants, not those that differ in type or "
     "sign") {
-  const auto r = Passes().run(
+  const auto r = rewrite(
       "cse",
       "  input %x: float32[4]\n  %a = Neg(%x)\n  %b = Neg(%x)\n  output %a as \"a\"\n  output %b as \"b\"\n");
   CHECK(r.ops == "Neg");
   CHECK(r.graph->output_name(0, 0) == "a");
   CHECK(r.graph->output_name(0, 1) == "b");
   const auto constants = [](const std::string& one, const std::string& other) {
-    return Passes()
-        .run("cse", "  input %x: float32[2]\n  const %p: " + one + "\n  const %q: " + other +
-                        "\n  %a = Mul(%x, %p)\n  %b = Mul(%a, %q)\n  output %b as \"b\"\n")
+    return rewrite("cse", "  input %x: float32[2]\n  const %p: " + one + "\n  const %q: " + other +
+                              "\n  %a = Mul(%x, %p)\n  %b = Mul(%a, %q)\n  output %b as \"b\"\n")
         .applied("cse.constants");
   };
   CHECK(constants("float32[2] = [1.0,2.0]", "float32[2] = [1.0,2.0]") == 1);
@@ -275,10 +225,10 @@ TEST_CASE(
 TEST_CASE("the limit of applied rewrites stops a pass after the n-th") {
   EngineOptions one;
   one.edit_limit = 1;
-  const auto r = Passes().run("canonicalize",
-                              "  input %x: float32[2]\n  %a = Identity(%x)\n  %b = Identity(%a)\n  %y = "
-                              "Neg(%b)\n  output %y as \"y\"\n",
-                              "{}", one);
+  const auto r = rewrite("canonicalize",
+                         "  input %x: float32[2]\n  %a = Identity(%x)\n  %b = Identity(%a)\n  %y = "
+                         "Neg(%b)\n  output %y as \"y\"\n",
+                         "{}", one);
   CHECK(r.ops == "Identity Neg");
   CHECK(r.report.edit_limit_reached);
 }
