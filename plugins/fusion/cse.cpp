@@ -224,11 +224,16 @@ struct Merger {
   void merge_constants() {
     std::unordered_map<uint64_t, std::vector<tn_value>> buckets;
     std::vector<std::pair<tn_value, tn_value>> pairs;
+    // The main region's first: they are seen everywhere, so those of bodies may give way to them.
+    std::vector<tn_value> candidates, inner;
     for (tn_value v = 0, n = graph.value_bound(); v < n; ++v) {
       const auto info = graph.value(v);
       if (info.kind != TN_VALUE_CONSTANT || info.use_count == 0 || info.type.dtype == TN_STRING) continue;
-      if (info.region != graph.main())
-        continue;  // an inner constant may shadow nothing, but merging it outward gains little
+      (info.region == graph.main() ? candidates : inner).push_back(v);
+    }
+    candidates.insert(candidates.end(), inner.begin(), inner.end());
+    for (tn_value v : candidates) {
+      const auto info = graph.value(v);
       Hash h;
       h.add(info.type.dtype);
       for (tn_dim d : dims_of(info.type)) h.add(static_cast<uint64_t>(d));
@@ -253,7 +258,7 @@ struct Merger {
         found = true;
         break;
       }
-      if (!found) bucket.push_back(v);
+      if (!found && info.region == graph.main()) bucket.push_back(v);
     }
     if (pairs.empty()) return;
     Transaction edit = pass.edit("cse");

@@ -90,3 +90,26 @@ TEST_CASE("rows are selected before they are computed") {
   check("  %y = Gather(%s, %i) {axis = 1}\n", "MatMul Add Gather", "strict");
   check("  %y = Gather(%s, %i) {axis = 2}\n", "MatMul Add Gather");  // columns: the matrix has them
 }
+
+TEST_CASE("rows of a tensor need no matrix to be multiplied") {
+  const std::string weights =
+      "  const %w: float32[4,2] = [1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0]\n  const %v: float32[2,4] = "
+      "[1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0]\n  const %c: float32[2] = [0.5,1.5]\n  const %c2: float32[1,2] = "
+      "[0.5,1.5]\n  "
+      "const %s: int64[2] = [-1,4]\n  %a = Reshape(%x, %s)\n";
+  const auto check = [&](const std::string& lines, const std::string& ops,
+                         const std::string& precision = "faithful") {
+    check_rewrite("move fold", around("float32[N,3,4]", weights + lines), ops, Equal::nearly, precision,
+                  true);
+  };
+  const std::string back = "  const %t: int64[3] = [-1,3,2]\n  %y = Reshape(%b, %t)\n";
+  check("  %b = MatMul(%a, %w)\n" + back, "MatMul");
+  check("  %b = MatMul(%a, %w)\n" + back, "Reshape MatMul Reshape", "strict");
+  check("  %b = Gemm(%a, %w, %c)\n" + back, "MatMul Add");
+  check("  %b = Gemm(%a, %v, %c2) {transB = 1}\n" + back, "MatMul Add");
+  check("  %g = Gemm(%a, %w, %c)\n  %b = Relu(%g)\n" + back, "MatMul Add Relu");
+  check("  %b = Gemm(%a, %w, %c) {alpha = 2.0}\n" + back, "Reshape Gemm Reshape");
+  // The rows are others afterwards.
+  check("  %b = MatMul(%a, %w)\n  const %t: int64[3] = [3,-1,2]\n  %y = Reshape(%b, %t)\n",
+        "Reshape MatMul Reshape");
+}

@@ -198,6 +198,41 @@ TEST_CASE(
   CHECK(constants("float32[1] = [1.0]", "float32[] = [1.0]") == 0);
 }
 
+TEST_CASE("cse lets constants of bodies give way to equal ones outside, not the other way round") {
+  const auto constants = [](const std::string& outside) {
+    return rewrite("cse", "  input %x: float32[2]\n  input %c: bool[]\n" + outside + R"(  %y = If(%c) {
+    region "then_branch" {
+      const %k: float32[2] = [1.0,2.0]
+      %t = Mul(%x, %k)
+      output %t as "t"
+    }
+    region "else_branch" {
+      const %l: float32[2] = [1.0,2.0]
+      %e = Add(%x, %l)
+      output %e as "e"
+    }
+  }
+  output %y as "y"
+)")
+        .applied("cse.constants");
+  };
+  CHECK(constants("  const %p: float32[2] = [1.0,2.0]\n  %q = Add(%x, %p)\n  output %q as \"q\"\n") == 2);
+}
+
+TEST_CASE("cse merges shape arithmetic that is known to be equal, whatever works it out") {
+  const std::string body =
+      "  input %x: float32[N,4]\n  %a = Neg(%x)\n  const %i: int64[1] = [0]\n  const %b: int64[1] = [1]\n  "
+      "%s = "
+      "Shape(%x)\n  %t = Shape(%a)\n  %p = Gather(%s, %i)\n  %q = Slice(%t, %i, %b)\n  %r = Concat(%p, %q) "
+      "{axis = "
+      "0}\n  output %r as \"r\"\n";
+  CHECK(rewrite("cse clean", body).ops == "Shape Gather Concat");
+  // Two symbols are two numbers.
+  std::string other = body;
+  other.replace(other.find("%t = Shape(%a)"), 14, "%t = Shape(%w)");
+  CHECK(rewrite("cse clean", "  input %w: float32[M,4]\n" + other).ops == "Shape Shape Gather Slice Concat");
+}
+
 TEST_CASE(
     "clean removes dead nodes, also the producers of dead ones, and nothing that is read inside a region") {
   CHECK(

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

@@ -1,7 +1,7 @@
 // Casts: chains of them, and where among data movement they cost least.
 #include <iterator>
 
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

@@ -1,4 +1,4 @@
-#include "constants.hpp"
+#include "arithmetic/constants.hpp"
 
 #include <algorithm>
 #include <cmath>

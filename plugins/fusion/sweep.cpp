@@ -1,4 +1,4 @@
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "control.hpp"
+#include "control/control.hpp"
 
 namespace tenon::fusion {
 

@@ -2,7 +2,7 @@
 // only says what the types know already is cut off.
 #include <iterator>
 
-#include "reshapes.hpp"
+#include "data/reshapes.hpp"
 
 namespace tenon::fusion {
 

@@ -1,6 +1,6 @@
 // Control flow that need not be: one rewrite a function. True: the graph changed.
 #pragma once
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

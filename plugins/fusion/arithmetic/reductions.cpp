@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "constants.hpp"
-#include "transposes.hpp"
+#include "arithmetic/constants.hpp"
+#include "data/transposes.hpp"
 
 namespace tenon::fusion {
 

@@ -1,5 +1,5 @@
 // The sweep over nodes with regions, and If.
-#include "control.hpp"
+#include "control/control.hpp"
 
 #include <algorithm>
 

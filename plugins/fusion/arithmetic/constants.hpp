@@ -1,6 +1,6 @@
 // Arithmetic on small constants, for rewrites that make one of two.
 #pragma once
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

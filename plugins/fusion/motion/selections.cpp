@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "motion.hpp"
+#include "motion/motion.hpp"
 
 namespace tenon::fusion {
 
@@ -114,11 +114,5 @@ constexpr SimplifierEntry entries[] = {{"Slice", before_rows}, {"Gather", before
 }  // namespace
 
 Table selection_motion() { return {entries, std::size(entries)}; }
-
-void run_move(Pass& pass) {
-  sweep(pass, "move",
-        {transpose_motion(), reshape_motion(), quantize_motion(), selection_motion(), transpose_simplifiers(),
-         reshape_simplifiers()});
-}
 
 }  // namespace tenon::fusion

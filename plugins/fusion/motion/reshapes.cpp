@@ -2,8 +2,8 @@
 // the QuantizeLinear that undoes it. Exact.
 #include <iterator>
 
-#include "motion.hpp"
-#include "reshapes.hpp"
+#include "data/reshapes.hpp"
+#include "motion/motion.hpp"
 
 namespace tenon::fusion {
 

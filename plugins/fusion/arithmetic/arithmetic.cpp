@@ -3,7 +3,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "constants.hpp"
+#include "arithmetic/constants.hpp"
 
 namespace tenon::fusion {
 

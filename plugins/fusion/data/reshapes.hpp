@@ -1,6 +1,6 @@
 // Targets of Reshapes, for all that makes one.
 #pragma once
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

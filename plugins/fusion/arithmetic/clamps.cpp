@@ -3,7 +3,7 @@
 #include <iterator>
 #include <limits>
 
-#include "constants.hpp"
+#include "arithmetic/constants.hpp"
 
 namespace tenon::fusion {
 

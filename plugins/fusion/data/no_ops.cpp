@@ -3,7 +3,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

@@ -2,7 +2,7 @@
 // them only.
 #include <iterator>
 
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

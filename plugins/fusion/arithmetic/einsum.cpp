@@ -4,8 +4,8 @@
 #include <iterator>
 #include <string>
 
-#include "canonicalize.hpp"
-#include "transposes.hpp"
+#include "data/transposes.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

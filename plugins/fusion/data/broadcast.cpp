@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

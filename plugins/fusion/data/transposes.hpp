@@ -1,6 +1,6 @@
 // Permutations, for all that moves Transposes.
 #pragma once
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

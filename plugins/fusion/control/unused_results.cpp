@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "control.hpp"
+#include "control/control.hpp"
 
 namespace tenon::fusion {
 

@@ -1,11 +1,12 @@
 // Data movement carried past arithmetic, where two movements then meet or less is computed.
 #pragma once
-#include "canonicalize.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 
 Table transpose_motion();
 Table reshape_motion();
+Table row_motion();
 Table quantize_motion();
 Table selection_motion();
 

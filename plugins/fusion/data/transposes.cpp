@@ -1,8 +1,8 @@
 // Transposes: pairs that are one, operands that all are transposed alike, and reductions that need none.
 #include <iterator>
 
-#include "canonicalize.hpp"
-#include "transposes.hpp"
+#include "data/transposes.hpp"
+#include "sweep.hpp"
 
 namespace tenon::fusion {
 

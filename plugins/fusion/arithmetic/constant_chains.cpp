@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "constants.hpp"
+#include "arithmetic/constants.hpp"
 
 namespace tenon::fusion {
 
