@@ -54,6 +54,21 @@ TEST_CASE("Reshapes meet behind arithmetic") {
   check("  %b = Mul(%a, %k)\n", "[-1,4,3]", "Reshape Mul Reshape");
 }
 
+TEST_CASE("a Softmax behind a Reshape is one of the axis that it was") {
+  const auto check = [](const std::string& type, const std::string& lines, const std::string& ops) {
+    check_rewrite("move", around(type, lines), ops, Equal::bits, "strict", true);
+  };
+  const std::string back = "  const %t: int64[4] = [2,5,1,1]\n  %y = Reshape(%b, %t)\n";
+  check("float32[2,5,1,1]", "  %a = Flatten(%x)\n  %b = Softmax(%a) {axis = -1}\n" + back, "Softmax");
+  check("float32[2,1,5,1]", "  %a = Flatten(%x)\n  %b = Softmax(%a) {axis = -1}\n" + back, "Softmax Reshape");
+  check("float32[2,5,1,1]", "  %a = Flatten(%x)\n  %b = Softmax(%a) {axis = 0}\n" + back, "Softmax");
+  // Two axes together: no one axis of the tensor is that.
+  check("float32[2,5,3]",
+        "  %a = Flatten(%x)\n  %b = Softmax(%a) {axis = -1}\n  const %t: int64[3] = [2,5,3]\n  %y = "
+        "Reshape(%b, %t)\n",
+        "Flatten Softmax Reshape");
+}
+
 TEST_CASE("data moves as whole numbers between DequantizeLinear and QuantizeLinear of one scale") {
   const auto check = [](const std::string& scale, const std::string& zero, const std::string& ops) {
     check_rewrite(

@@ -11,6 +11,26 @@ using namespace sdk;
 
 namespace {
 
+/// The axis of `x` that is axis `axis` of the reshaped `y`: of its length, and with as many elements before
+/// it (and so behind it); -1: there is none.
+int64_t same_axis(const Context& c, const tn_type& x, const tn_type& y, int64_t axis) {
+  if (axis < 0) axis += y.rank;
+  if (axis < 0 || axis >= y.rank) return -1;
+  const auto times = [&](tn_dim a, tn_dim b) { return c.symbols->combine(c.graph.raw(), TN_DIM_MUL, a, b); };
+  tn_dim wanted = 1, before = 1;
+  for (int64_t i = 0; i < axis; ++i) wanted = times(wanted, y.dims[i]);
+  for (int32_t i = 0; i < x.rank; ++i) {
+    if (c.same_dim(before, wanted) && c.same_dim(x.dims[i], y.dims[axis])) return i;
+    before = times(before, x.dims[i]);
+  }
+  return -1;
+}
+
+bool has_axis(const Node& n) {
+  const std::string_view op = n.op_name();
+  return op == "Softmax" || op == "LogSoftmax" || op == "Hardmax";
+}
+
 tn_value between_reshapes(Context& c, const Node& n, bool* done) {
   c.step = "bring Reshapes together";
   const tn_type x_type = c.type(n.input(0));
@@ -21,6 +41,7 @@ tn_value between_reshapes(Context& c, const Node& n, bool* done) {
         const std::string_view op = m.op_name();
         if (op == "QuantizeLinear" || op == "DequantizeLinear")
           return slot == 0 && single_element_operands(c, m, 0, 1);
+        if (has_axis(m)) return same_axis(c, x_type, c.type(m.input(0)), m.attrs().get_int("axis", -1)) >= 0;
         // The result must keep the operand's rank: constants of fewer axes than either has.
         return elementwise_link(c, m, slot) && c.same_dims(c.type(m.input(slot)), c.type(m.output(0))) &&
                single_element_operands(c, m, slot, x_type.rank);
@@ -39,6 +60,19 @@ tn_value between_reshapes(Context& c, const Node& n, bool* done) {
     const Node m = c.graph.node(links[i].node);
     std::vector<tn_value> inputs = m.inputs().copy();
     inputs[links[i].slot] = x;
+    if (has_axis(m)) {
+      const int64_t axis = same_axis(c, x_type, c.type(m.input(0)), m.attrs().get_int("axis", -1));
+      x = edit.create({m.op_name(),
+                       inputs,
+                       1,
+                       {AttrValue::of("axis", axis)},
+                       n.region(),
+                       last.id(),
+                       m.name(),
+                       {m.id()}})
+              .output(0);
+      continue;
+    }
     x = copy_node(edit, m, inputs, last.id());
   }
   if (!same)
