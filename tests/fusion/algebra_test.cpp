@@ -141,7 +141,7 @@ TEST_CASE("algebra: a table of what holds and of what does not") {
       {"float32[16]",
        "  const %l: float32[] = [5.0]\n  const %h: float32[] = [3.0]\n  %a = Min(%x, %h)\n  %y = Max(%a, "
        "%l)\n",
-       "Clip", "Clip"},  // all 5
+       "Min Max", "Min Max"},  // all 5
       {"float32[16]", "  const %h: float32[] = [6.0]\n  %a = Relu(%x)\n  %y = Clip(%a, _, %h)\n", "Relu Clip",
        "Clip", Equal::values},
       {"float32[16]",

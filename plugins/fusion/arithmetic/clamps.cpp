@@ -55,9 +55,11 @@ tn_value clamp_of_clamp(Context& c, const Node& n, bool* done) {
   if (!inner_node || !c.single_use(outer->x)) return TN_NONE;
   const auto inner = bounds_of(c, *inner_node);
   if (!inner || !c.same_type(inner->x, n.output(0))) return TN_NONE;
-  // Bounds the wrong way round: which one wins depends on the order, and no Clip says it.
+  // Bounds the wrong way round: which one wins depends on the order, and is clearer left as it is.
   if (inner->low && inner->high && *inner->low > *inner->high) return TN_NONE;
   if (outer->low && outer->high && *outer->low > *outer->high) return TN_NONE;
+  if (outer->low && inner->high && *outer->low > *inner->high) return TN_NONE;
+  if (outer->high && inner->low && *outer->high < *inner->low) return TN_NONE;
   Bounds b{inner->x, inner->low, inner->high};
   const auto clamp = [&](double v) {
     if (outer->low && v < *outer->low) v = *outer->low;
@@ -68,7 +70,6 @@ tn_value clamp_of_clamp(Context& c, const Node& n, bool* done) {
   b.high = b.high ? clamp(*b.high) : outer->high;
   // Which zero comes out where -0.0 meets a bound of 0.0 is up to a kernel.
   if (c.exact && ((b.low && *b.low == 0) || (b.high && *b.high == 0))) return TN_NONE;
-  if (b.low && b.high && *b.low > *b.high) return TN_NONE;
   Transaction edit = c.pass.edit(c.step);
   if (!edit.active()) return TN_NONE;
   const tn_value low = b.low ? uniform(edit, dtype, {}, *b.low) : TN_NONE;
