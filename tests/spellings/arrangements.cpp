@@ -58,6 +58,138 @@ Family attention_family() {
   return f;
 }
 
+Family attention_heads_family() {
+  Family f{"attention with heads", "Attention", 1, 12, {}, {}};
+  const auto make = [](bool turned_at_once, bool divide, bool masked, bool swapped, const char* join) {
+    Draft d;
+    d.number("k", 0.353553391).number("d", 2.82842708).ints("split", {2, 5, 3, 8}).ints("join", {2, 5, 24});
+    d.input("q", "2,5,24").input("kk", "2,5,24").input("v", "2,5,24").input("m", "2,1,5,5");
+    d.node("qr = Reshape(%q, %split)").node("qt = Transpose(%qr) {perm = [0,2,1,3]}");
+    d.node("kr = Reshape(%kk, %split)");
+    if (turned_at_once)
+      d.node("kt = Transpose(%kr) {perm = [0,2,3,1]}");
+    else
+      d.node("kh = Transpose(%kr) {perm = [0,2,1,3]}").node("kt = Transpose(%kh) {perm = [0,1,3,2]}");
+    d.node("vr = Reshape(%v, %split)").node("vt = Transpose(%vr) {perm = [0,2,1,3]}");
+    d.node("s = MatMul(%qt, %kt)")
+        .node("sc = " + (divide ? call("Div", "s", "d") : call("Mul", "s", "k", swapped)));
+    if (masked) d.node("sm = " + call("Add", "sc", "m", swapped));
+    d.node(std::string("p = Softmax(%") + (masked ? "sm" : "sc") + ") {axis = -1}")
+        .node("o = MatMul(%p, %vt)");
+    d.node(std::string("ot = Transpose(%o) {perm = [") + join + "]}").node("z = Reshape(%ot, %join)");
+    if (!masked) d.node("unused = Neg(%m)");
+    return d.finish();
+  };
+  for (const bool turned : {false, true})
+    for (const bool masked : {false, true}) {
+      f.spellings.push_back(
+          {std::string("Div") + (turned ? ", K turned at once" : "") + (masked ? ", mask" : ""),
+           make(turned, true, masked, false, "0,2,1,3")});
+      for (const bool swapped : {false, true})
+        f.spellings.push_back({std::string("Mul") + (turned ? ", K turned at once" : "") +
+                                   (masked ? ", mask" : "") + (swapped ? ", swapped" : ""),
+                               make(turned, false, masked, swapped, "0,2,1,3")});
+    }
+  f.look_alikes = {{"heads are joined in another order", make(true, true, true, false, "0,1,2,3")}};
+  return f;
+}
+
+Family rotary_family() {
+  Family f{"RoPE", "RotaryEmbedding", 3, 16, {}, {}};  // and the cosine and sine of the angles
+  const auto make = [](unsigned form, bool swapped, bool double_angles, bool wrong_half) {
+    Draft d;
+    d.ints("one", {1})
+        .ints("zero", {0})
+        .ints("half", {4})
+        .ints("end", {9223372036854775807})
+        .ints("last", {3});
+    d.ints("two", {2}).ints("behind", {-1}).ints("sizes", {4, 4}).ints("shape", {2, 3, 5, 8});
+    d.input("x", "2,3,5,8").input("f", "2,5,4");
+    const std::string low = wrong_half ? "b" : "a", high = wrong_half ? "a" : "b";
+    if (form < 2) {  // rotate half, tables as wide as a head
+      if (double_angles)
+        d.node("f2 = Concat(%f, %f) {axis = -1}").node("c = Cos(%f2)").node("s = Sin(%f2)");
+      else
+        d.node("c1 = Cos(%f)")
+            .node("s1 = Sin(%f)")
+            .node("c = Concat(%c1, %c1) {axis = -1}")
+            .node("s = Concat(%s1, %s1) {axis = -1}");
+      d.node("cu = Unsqueeze(%c, %one)").node("su = Unsqueeze(%s, %one)");
+      if (form == 0)
+        d.node("a = Slice(%x, %zero, %half, %last, %one)").node("b = Slice(%x, %half, %end, %last, %one)");
+      else
+        d.node("a, %b = Split(%x, %sizes) {axis = -1}");
+      d.node("n = Neg(%" + high + ")").node("r = Concat(%n, %" + low + ") {axis = -1}");
+      d.node("p = " + call("Mul", "x", "cu", swapped)).node("q = " + call("Mul", "r", "su", swapped));
+      d.node("z = " + call("Add", "p", "q", swapped));
+      return d.finish();
+    }
+    d.node("c = Cos(%f)")
+        .node("s = Sin(%f)")
+        .node("cu = Unsqueeze(%c, %one)")
+        .node("su = Unsqueeze(%s, %one)");
+    if (form == 2)
+      d.node("a, %b = Split(%x, %sizes) {axis = -1}");
+    else
+      d.node("a = Slice(%x, %zero, %end, %last, %two)").node("b = Slice(%x, %one, %end, %last, %two)");
+    d.node("p = " + call("Mul", low, "cu", swapped))
+        .node("q = " + call("Mul", high, "su", swapped))
+        .node("re = Sub(%p, %q)");
+    d.node("u = " + call("Mul", high, "cu", swapped))
+        .node("v = " + call("Mul", low, "su", swapped))
+        .node("im = " + call("Add", "u", "v", double_angles));
+    if (form == 2)
+      d.node("z = Concat(%re, %im) {axis = -1}");
+    else
+      d.node("ru = Unsqueeze(%re, %behind)")
+          .node("iu = Unsqueeze(%im, %behind)")
+          .node("k = Concat(%ru, %iu) {axis = -1}")
+          .node("z = Reshape(%k, %shape)");
+    return d.finish();
+  };
+  const char* const names[] = {"rotate half, Slice", "rotate half, Split", "halves", "interleaved"};
+  for (unsigned form = 0; form < 4; ++form)
+    for (const bool swapped : {false, true})
+      for (const bool second : {false, true})
+        f.spellings.push_back(
+            {std::string(names[form]) + (swapped ? ", swapped" : "") + (second ? ", second way" : ""),
+             make(form, swapped, second, false)});
+  f.look_alikes = {{"the first half is negated", make(0, false, true, true)},
+                   {"the halves change places", make(2, false, false, true)}};
+  return f;
+}
+
+Family gated_family() {
+  Family f{"SwiGLU, GeGLU, GLU", "tenon::GatedActivation", 3, 12, {}, {}};
+  const auto make = [](unsigned act, bool bias, bool swapped, const char* width) {
+    Draft d;
+    d.weights("wg", "8,6", 0.5)
+        .weights("wu", std::string("8,") + width, 0.5)
+        .weights("bg", "6")
+        .weights("bu", width)
+        .input("x", "2,5,8");
+    d.node("g = MatMul(%x, %wg)").node("u = MatMul(%x, %wu)");
+    if (bias)
+      d.node("gb = " + call("Add", "g", "bg", swapped)).node("ub = " + call("Add", "u", "bu", swapped));
+    const std::string g = bias ? "gb" : "g", u = bias ? "ub" : "u";
+    if (act == 0)
+      d.node("t = Sigmoid(%" + g + ")").node("a = " + call("Mul", g, "t", swapped));
+    else
+      d.node(std::string("a = ") + (act == 1 ? "Gelu" : "Sigmoid") + "(%" + g + ")");
+    d.node("z = " + call("Mul", "a", u, swapped));
+    return d.finish();
+  };
+  const char* const names[] = {"SwiGLU", "GeGLU", "GLU"};
+  for (unsigned act = 0; act < 3; ++act)
+    for (const bool bias : {false, true})
+      for (const bool swapped : {false, true})
+        f.spellings.push_back(
+            {std::string(names[act]) + (bias ? ", biases" : "") + (swapped ? ", swapped" : ""),
+             make(act, bias, swapped, "6")});
+  f.look_alikes = {{"the factor is one number a row", make(0, false, false, "1")}};
+  return f;
+}
+
 Family depth_to_space_family() {
   Family f{"DepthToSpace", "DepthToSpace", 1, 4, {}, {}};
   f.spellings = {{"DCR", reshaped("2,12,3,5", {2, 2, 2, 3, 3, 5}, "0,3,4,1,5,2", {2, 3, 6, 10})},

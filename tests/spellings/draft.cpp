@@ -24,7 +24,8 @@ Draft& Draft::weights(const std::string& name, const std::string& shape, double 
     at += used + 1;
   }
   std::string list;
-  unsigned state = 12345;
+  unsigned state = 12345;  // by name: equal constants would be merged
+  for (const char c : name) state = state * 31 + static_cast<unsigned char>(c);
   for (size_t i = 0; i < n; ++i) {
     state = state * 1103515245u + 12345u;
     list += (i ? "," : "") +

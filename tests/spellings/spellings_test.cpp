@@ -137,6 +137,9 @@ TEST_CASE("GroupNorm") { prove(group_norm_family()); }
 TEST_CASE("skip + LayerNorm") { prove(skip_layer_norm_family()); }
 TEST_CASE("skip + RMSNorm") { prove(skip_rms_norm_family()); }
 TEST_CASE("attention core") { prove(attention_family()); }
+TEST_CASE("attention with heads") { prove(attention_heads_family()); }
+TEST_CASE("RoPE") { prove(rotary_family()); }
+TEST_CASE("SwiGLU, GeGLU, GLU") { prove(gated_family()); }
 TEST_CASE("HardSwish") { prove(hard_swish_family()); }
 TEST_CASE("HardSigmoid") { prove(hard_sigmoid_family()); }
 TEST_CASE("Softplus") { prove(softplus_family()); }

@@ -23,7 +23,9 @@ constexpr Schema fused_rows[] = {
      "transA=0 transB=0"},
     {"tenon", "FusedMatMul", 1, 1, 2, "A:T B:T C?:T", "Y:T", "T:@float",
      "activation='' alpha:float approximate='none' beta:float"},
-    {"tenon", "SDPA", 1, 1, 3, "Q:T K:T V:T M?:T", "Z:T", "T:@float", "k_is_transposed=0 scale=1.0"}};
+    {"tenon", "SDPA", 1, 1, 3, "Q:T K:T V:T M?:T", "Z:T", "T:@float", "k_is_transposed=0 scale=1.0"},
+    {"tenon", "GatedActivation", 1, 1, 2, "G:T U:T", "Y:T", "T:@float",
+     "activation='' alpha:float approximate='none' beta:float"}};
 
 void check_activation(Infer& c) {
   const auto name = c.attrs().get_string("activation", "");
@@ -46,6 +48,16 @@ void infer_fused_matmul(Infer& c) {
   check_activation(c);
   if (!c.has_rank(0) || !c.has_rank(1)) return c.set_unranked(0, c.dtype(0));
   c.set(0, c.dtype(0), matmul_dims(c, c.dims(0), c.dims(1)));
+}
+
+void infer_gated(Infer& c) {
+  check_activation(c);
+  same_type(c, 0, 0);
+  if (!c.has_rank(0) || !c.has_rank(1)) return;
+  const auto g = c.dims(0), u = c.dims(1);
+  bool same = g.size() == u.size();
+  for (size_t i = 0; same && i < g.size(); ++i) same = !c.differ(g[i], u[i]);
+  require(same, "operands G and U have shapes " + c.text(g) + " and " + c.text(u) + "; expected equal ones");
 }
 
 void infer_sdpa(Infer& c) {
@@ -117,6 +129,11 @@ void decompose_fused_matmul(Editor& e, const Node& n) {
   if (w.input(2) != TN_NONE) y = w.make("Add", {y, w.input(2)});
   w.become(0, activate(w, y, w.input(0), act));
 }
+void decompose_gated(Editor& e, const Node& n) {
+  const Activation act = activation_of(n, "alpha", "beta");
+  Rewrite w(e, n);
+  w.become(0, w.make("Mul", {activate(w, w.input(0), w.input(0), act), w.input(1)}));
+}
 void decompose_sdpa(Editor& e, const Node& n) {
   const double scale = n.attrs().get_float("scale", 1);
   const bool turned = n.attrs().get_int("k_is_transposed", 0) != 0;
@@ -155,6 +172,9 @@ void add_fused_products(Plugin& p) {
                "MatMul, then C added, which has one number a column or one at all, then the activation.")
       .infer<infer_fused_matmul>()
       .decompose<decompose_fused_matmul>();
+  define_fused(p, "GatedActivation", "The activation of G, times U: SwiGLU, GeGLU, GLU.")
+      .infer<infer_gated>()
+      .decompose<decompose_gated>();
   define_fused(p, "SDPA",
                "softmax(Q K^T * scale + M) V. K is [.., keys, size], with k_is_transposed [.., size, keys].")
       .infer<infer_sdpa>()

@@ -160,8 +160,10 @@ bool CaseGraph::scalar_constant(uint32_t value) const {
   return false;
 }
 
-/// The operand through which this operator takes its axes: integers that the case names.
+/// The operand through which this operator takes its axes: integers that the case names as "axes".
 bool CaseGraph::axes_slot(const VariantNode& n, size_t slot) const {
+  const uint32_t value = n.in[slot];
+  if (value < rule_->values.size() && find(rule_->values[value])) return false;  // the case says it itself
   const tn_op_def* def = ops_.find(n.what->ops[0]);
   return def && slot < def->input_count && sdk::view(def->inputs[slot].name) == "axes";
 }
