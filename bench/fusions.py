@@ -91,7 +91,10 @@ def there(path):
     found = counts_of(kinds_of_onnx(path))
     for n in graph.node:
         if n.op_type == "Softmax":
-            found["attention"] += any(r.op_type == "MatMul" for r in readers.get(n.output[0], []))
+            after = readers.get(n.output[0], [])
+            while len(after) == 1 and after[0].op_type in ("Cast", "Dropout", "Identity"):
+                after = readers.get(after[0].output[0], [])
+            found["attention"] += any(r.op_type == "MatMul" for r in after)
         elif n.op_type == "Erf" or n.op_type == "Tanh" and any(r.op_type == "Add" for r in readers.get(n.output[0], [])):
             found["GELU"] += 1
         elif n.op_type == "Sigmoid":
