@@ -165,8 +165,17 @@ void Engine::declare_switches() {
   for (const Rule& rule : rules) switches_.declare(rule.names, rule.fusion);
 }
 
-std::unique_ptr<Graph> Engine::load_model() {
-  std::unique_ptr<Graph> graph = read_model(manifest_, registries(), host_, diagnostics_);
+std::unique_ptr<Graph> Engine::load_model(const std::filesystem::path& path) {
+  Manifest other = manifest_;
+  other.model_path = path;
+  other.model_sha256.clear();
+  return load(other);
+}
+
+std::unique_ptr<Graph> Engine::load_model() { return load(manifest_); }
+
+std::unique_ptr<Graph> Engine::load(const Manifest& manifest) {
+  std::unique_ptr<Graph> graph = read_model(manifest, registries(), host_, diagnostics_);
   if (options_.stop_after == "load") return graph;
   apply_shapes(*graph, manifest_.shapes, diagnostics_);
   diagnostics_.throw_if_errors(exit_bad_input);

@@ -2,6 +2,7 @@
 // runtime's work.
 #pragma once
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ class Engine {
   // Reads the model, brings its operators to canonical versions, applies model.shapes, infers types.
   // Unsupported operators do not stop it. Throws Error (exit code 2).
   std::unique_ptr<Graph> load_model();
+  std::unique_ptr<Graph> load_model(const std::filesystem::path& path);  // another one than the manifest's
   std::vector<UnsupportedOperator> unsupported_operators(Graph& graph) const;
   // Throws Error (exit code 2) naming all of them.
   void require_supported(Graph& graph) const;
@@ -68,6 +70,7 @@ class Engine {
   Diagnostics& diagnostics() { return diagnostics_; }
 
  private:
+  std::unique_ptr<Graph> load(const Manifest& manifest);
   void collect_rules();
   void declare_switches();
   void cut_after_stop();

@@ -8,12 +8,8 @@
 
 #include "core/base/diagnostics.hpp"
 #include "core/base/memory_budget.hpp"
-#include "core/graph/graph.hpp"
-#include "core/pipeline/model_loader.hpp"
-#include "core/pipeline/pipeline.hpp"
-#include "core/runtime/eval.hpp"
-#include "core/runtime/session.hpp"
 #include "test_paths.hpp"
+#include "whole_program.hpp"
 
 namespace tenon::hostile {
 
@@ -21,30 +17,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Manifest manifest_for(const fs::path& model) {
-  Diagnostics diagnostics;
-  ManifestOptions options;
-  options.model_path = model;
-  options.set = {"runtime.threads=1"};
-  Manifest manifest = default_manifest(options, diagnostics);
-  diagnostics.throw_if_errors(exit_bad_input);
-  return manifest;
-}
-
 // One for all tests: plugins are opened and rules read once.
-struct Program {
-  Program() {
-    ::setenv("TENON_CACHE_DIR", (tenon::test::scratch_dir() + "/cache").c_str(), 1);
-    ::setenv("TENON_SCAN_TIMEOUT_MS", "120000", 0);
-    set_install_root(tenon::test::build_dir());
-    engine = std::make_unique<Engine>(manifest_for("none.onnx"));
-    evaluator = std::make_unique<Evaluator>(engine->host(), engine->registries(), RuntimeOptions());
-  }
-  std::unique_ptr<Engine> engine;
-  std::unique_ptr<Evaluator> evaluator;
-};
-Program& program() {
-  static auto* one = new Program;  // plugins stay open until the end
+test::WholeProgram& program() {
+  static auto* const one = [] {
+    test::use_build_tree(test::build_dir(), test::scratch_dir());
+    return new test::WholeProgram(test::one_thread_manifest());  // plugins stay open until the end
+  }();
   return *one;
 }
 
@@ -82,7 +60,7 @@ Outcome attempt(uint64_t memory_limit, F&& body) {
 
 fs::path fresh_folder() {
   static int count = 0;
-  const fs::path folder = fs::path(tenon::test::scratch_dir()) / ("offer" + std::to_string(count++));
+  const fs::path folder = fs::path(test::scratch_dir()) / ("offer" + std::to_string(count++));
   fs::create_directories(folder);
   return folder;
 }
@@ -93,20 +71,6 @@ fs::path write_file(const fs::path& path, const std::string& bytes) {
 }
 
 namespace {
-
-std::unique_ptr<Session> session_of(const fs::path& path) {
-  Engine& engine = *program().engine;
-  Diagnostics findings;
-  auto graph = read_model(manifest_for(path), engine.registries(), engine.host(), findings);
-  upgrade_and_infer(*graph, engine.registries(), findings);
-  engine.require_supported(*graph);
-  OptimizeReport report;
-  engine.optimize(*graph, report);
-  engine.diagnostics().clear();
-  RuntimeOptions options;
-  options.threads = 1;
-  return std::make_unique<Session>(std::move(graph), engine.registries(), options);
-}
 
 void run_on(const Session& session, const std::vector<std::pair<std::string, AnyRef>>& values) {
   std::vector<NamedTensor> inputs;
@@ -129,7 +93,7 @@ fs::path usual_folder() {
 Outcome offer(const std::string& model, uint64_t memory_limit, const fs::path& folder) {
   const fs::path path = write_file((folder.empty() ? usual_folder() : folder) / "model.onnx", model);
   return attempt(memory_limit, [&] {
-    const auto session = session_of(path);
+    const auto session = program().session(path);
     std::vector<std::pair<std::string, AnyRef>> values;
     for (const InputInfo& input : session->inputs()) values.emplace_back(input.name, zeros(input));
     run_on(*session, values);
@@ -139,7 +103,7 @@ Outcome offer(const std::string& model, uint64_t memory_limit, const fs::path& f
 Outcome offer_inputs(const std::string& model, const std::vector<Given>& given) {
   const fs::path path = write_file(usual_folder() / "model.onnx", model);
   return attempt(uint64_t{256} << 20, [&] {
-    const auto session = session_of(path);
+    const auto session = program().session(path);
     std::vector<std::pair<std::string, AnyRef>> values;
     for (const Given& one : given) {
       AnyRef any = new_tensor(one.dtype, one.dims, one.name);
@@ -151,7 +115,7 @@ Outcome offer_inputs(const std::string& model, const std::vector<Given>& given) 
 }
 
 Outcome offer_tensors(const fs::path& file, uint64_t memory_limit) {
-  Engine& engine = *program().engine;
+  Engine& engine = program().engine;
   return attempt(memory_limit, [&] {
     const std::string path = file.string();
     const TensorFileEntry* format = engine.registries().tensor_file_for(path);

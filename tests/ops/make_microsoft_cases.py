@@ -337,6 +337,9 @@ def plain():
     case("CDist", [f32(3, 4), f32(2, 4)], metric="euclidean")
     case("CDist", [f32(3, 4), f32(2, 4)], name="squared", metric="sqeuclidean")
     case("NhwcMaxPool", [u8(1, 4, 5, 2)], name="uint8", kernel_shape=[2, 3], pads=[0, 1, 0, 1])
+    case("UnfoldTensor", [f32(2, 7)], size=3)
+    case("UnfoldTensor", [f32(2, 6, 3)], name="middle", dim=1, size=2, step=3)
+    case("UnfoldTensor", [i64(1, 2, 3, 4, 5, 6, 7)], name="one_axis", dim=-1, size=4, step=2)
 
 
 def main():

@@ -2,17 +2,13 @@
 // rewrites and without.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
 
 #include "core/base/tensor.hpp"
-#include "core/pipeline/model_loader.hpp"
-#include "core/pipeline/pipeline.hpp"
-#include "core/runtime/eval.hpp"
-#include "core/runtime/session.hpp"
 #include "test_paths.hpp"
+#include "whole_program.hpp"
 
 using namespace tenon;
 
@@ -23,35 +19,15 @@ struct Case {
   std::map<std::string, AnyRef> inputs, outputs;
 };
 
-Manifest manifest_for(const std::string& model, bool rewrites) {
-  Diagnostics diagnostics;
-  ManifestOptions options;
-  options.model_path = model;
-  options.set = {"runtime.threads=1"};
-  if (!rewrites) options.set.push_back("pipeline=[]");
-  Manifest manifest = default_manifest(options, diagnostics);
-  diagnostics.throw_if_errors(exit_bad_input);
-  return manifest;
-}
-
-struct Running {
-  Engine engine;
-  Evaluator evaluator;
-  explicit Running(bool rewrites)
-      : engine(manifest_for("none.onnx", rewrites)),
-        evaluator(engine.host(), engine.registries(), RuntimeOptions()) {}
-};
-
-Engine& engine_with(bool rewrites) {
-  static Running* running[2] = {};  // plugins stay open until the end
-  Running*& one = running[rewrites ? 1 : 0];
+test::WholeProgram& program(bool rewrites) {
+  static test::WholeProgram* programs[2] = {};  // plugins stay open until the end
+  test::WholeProgram*& one = programs[rewrites ? 1 : 0];
   if (one == nullptr) {
-    ::setenv("TENON_CACHE_DIR", (test::scratch_dir() + "/cache").c_str(), 1);
-    ::setenv("TENON_SCAN_TIMEOUT_MS", "120000", 0);
-    set_install_root(test::build_dir());
-    one = new Running(rewrites);
+    test::use_build_tree(test::build_dir(), test::scratch_dir());
+    one = new test::WholeProgram(test::one_thread_manifest(
+        rewrites ? std::vector<std::string>{} : std::vector<std::string>{"pipeline=[]"}));
   }
-  return one->engine;
+  return *one;
 }
 
 tn_status take(void* context, const tn_named_tensor* item) {
@@ -69,7 +45,7 @@ tn_status take(void* context, const tn_named_tensor* item) {
 }
 
 std::map<std::string, Case> read_cases() {
-  Engine& engine = engine_with(true);
+  Engine& engine = program(true).engine;
   const std::string path = test::source_dir() + "/tests/opsets/old_opsets.npz";
   const TensorFileEntry* format = engine.registries().tensor_file_for(path);
   REQUIRE(format != nullptr);
@@ -134,18 +110,8 @@ std::string difference(const tn_tensor& found, const tn_tensor& wanted) {
 std::string outcome(const Case& one, bool rewrites) {
   const std::string path = test::scratch_dir() + "/model.onnx";
   std::ofstream(path, std::ios::binary | std::ios::trunc) << one.model;
-  Engine& engine = engine_with(rewrites);
   try {
-    Diagnostics findings;
-    auto graph = read_model(manifest_for(path, rewrites), engine.registries(), engine.host(), findings);
-    upgrade_and_infer(*graph, engine.registries(), findings);
-    engine.require_supported(*graph);
-    OptimizeReport report;
-    engine.optimize(*graph, report);
-    engine.diagnostics().clear();
-    RuntimeOptions options;
-    options.threads = 1;
-    const Session session(std::move(graph), engine.registries(), options);
+    const std::unique_ptr<Session> session = program(rewrites).session(path);
     std::vector<NamedTensor> inputs;
     for (const auto& [name, value] : one.inputs) {
       NamedTensor named;
@@ -153,7 +119,7 @@ std::string outcome(const Case& one, bool rewrites) {
       named.any = value.get();
       inputs.push_back(named);
     }
-    for (const NamedOutput& output : session.run(inputs)) {
+    for (const NamedOutput& output : session->run(inputs)) {
       const std::string text = difference(output.tensor(), one.outputs.at(output.name)->tensor());
       if (!text.empty()) return output.name + ": " + text;
     }

@@ -20,6 +20,7 @@ constexpr Schema rows[] = {
     {domain, "Pad", 1, 1, 2, "data:T pads:=i64 value?:T", "output:T", "T:f16,f32,f64", "mode='constant'"},
     {domain, "Range", 1, 1, 2, "start:T limit:T delta?:T", "Y:T", "T:f32,f64,i16,i32,i64", ""},
     {domain, "Trilu", 1, 1, 1, "X:T k?:=i64", "Y:T", "T:", "upper=1"},
+    {domain, "UnfoldTensor", 1, 1, 1, "input:T", "output:T", "T:", "dim=-1 size!:int step=1"},
     {domain, "Unique", 1, 1, 1, "x:T", "y:T idx?:=i64 counts?:=i64", "T:", ""},
 };
 
@@ -97,6 +98,20 @@ void infer_range(Infer& c) {
   const tn_dim n = count > 0 ? static_cast<tn_dim>(count) : 0;
   c.set(0, c.dtype(0), Span<const tn_dim>(&n, 1));
 }
+void infer_unfold(Infer& c) {
+  const int64_t size = required_int(c.attrs(), "size"), step = c.attrs().get_int("step", 1);
+  require(size >= 1 && step >= 1, "attributes 'size' and 'step' are " + text_of(size) + " and " +
+                                      text_of(step) + "; expected 1 or more");
+  if (!ranked(c, 0, "input", 1)) return c.set_unranked(0, c.dtype(0));
+  auto dims = c.dims(0);
+  const auto axis = static_cast<size_t>(Infer::axis(c.attrs().get_int("dim", -1), c.rank(0)));
+  if (const auto length = c.number(dims[axis]))
+    require(*length >= size, "axis " + text_of(static_cast<int64_t>(axis)) + " of " + c.text(dims) +
+                                 " is shorter than attribute 'size', " + text_of(size));
+  dims[axis] = c.add(c.floordiv(c.sub(dims[axis], c.make(size)), c.make(step)), 1);
+  dims.push_back(c.make(size));
+  c.set(0, c.dtype(0), dims);
+}
 void infer_unique(Infer& c) {
   ranked(c, 0, "x", 1, 1);
   const tn_dim found = c.data_dependent(0, 0);
@@ -143,6 +158,24 @@ void decompose_range(Editor& e, const Node& n) {
   const auto scalar = [&](size_t i) { return w.make("Reshape", {w.input(i), w.ints({})}); };
   w.become(0, w.make("Range", {scalar(0), scalar(1),
                                w.input(2) != TN_NONE ? scalar(2) : w.number_like(1, w.input(0))}));
+}
+/// Windows along an axis, as Gather sees them, with their own axis at the end.
+void decompose_unfold(Editor& e, const Node& n) {
+  const int64_t size = required_int(n.attrs(), "size"), step = n.attrs().get_int("step", 1);
+  Rewrite w(e, n);
+  const int32_t rank = rank_needed(w, 0, "input");
+  const int64_t axis = Infer::axis(n.attrs().get_int("dim", -1), rank);
+  const tn_value last = w.make(
+      "Div", {w.make("Sub", {size_of(w, w.input(0), axis), w.ints({size})}), w.ints({step})});  // window
+  const tn_value starts = w.make("Mul", {count_to(w, w.make("Add", {last, w.ints({1})})), w.ints({step})});
+  const tn_value places = w.make("Add", {w.make("Unsqueeze", {starts, w.ints({1})}),
+                                         w.make("Range", {w.one_int(0), w.one_int(size), w.one_int(1)})});
+  const tn_value windows = w.make("Gather", {w.input(0), places}, {AttrValue::of("axis", axis)});
+  Dims order;
+  for (int64_t i = 0; i <= rank; ++i)
+    if (i != axis + 1) order.push_back(i);
+  order.push_back(axis + 1);
+  w.become(0, transpose(w, windows, order));
 }
 /// Values in the order in which they are first met.
 void decompose_unique(Editor& e, const Node& n) {
@@ -235,6 +268,9 @@ void add_microsoft_plain(Plugin& p) {
       .infer<infer_range>()
       .decompose<decompose_range>();
   row("Trilu", "Trilu of ai.onnx.").infer<infer_same>().decompose<decompose_same>();
+  row("UnfoldTensor", "Windows of an axis, one every `step`, each along an axis of its own at the end.")
+      .infer<infer_unfold>()
+      .decompose<decompose_unfold>();
   row("Unique", "Unique of ai.onnx, not sorted.").infer<infer_unique>().decompose<decompose_unique>();
 }
 

@@ -8,8 +8,8 @@
 //   attributes        "group=1 alpha=0.5 auto_pad='NOTSET' pads:ints axis!:int"   a default tells the kind; !
 //   required
 //
-// schemas.inc holds the domains of ONNX, written by generate_schemas.py; the fused operators' rows stand in
-// fused/.
+// schemas.inc holds the domains of ONNX, written by generate_schemas.py; the rows of other domains stand in
+// their families' files.
 #pragma once
 #include "tenon/sdk/plugin.hpp"
 
