@@ -159,7 +159,7 @@ TEST_CASE("Conflicts: priority first, then the larger pattern; the loser is told
   CHECK(r.count("acme::First") == 1);
   CHECK(r.count("acme::Second") == 0);
   REQUIRE(r.why("Second", TN_REASON_LOST));
-  CHECK(r.why("Second", TN_REASON_LOST)->got == "lost to First (priority 100)");
+  CHECK(r.why("Second", TN_REASON_LOST)->got == "lost to First (priority 100) at (unnamed acme::First)");
   const auto turned = rules().run(
       graph, "[" + rule("First", 300, "Abs", "Exp") + "," + rule("Second", 200, "Neg", "Abs") + "]");
   CHECK(turned.count("acme::Second") == 1);

@@ -254,9 +254,10 @@ void Engine::lost(const Candidate& c) {
   for (uint32_t i = 0; i < c.size; ++i) {
     const auto gone = erased_by_.find(pool_[c.first_node + i]);
     if (gone == erased_by_.end()) continue;
-    if (gone->second == c.entry) return;  // a smaller variant of what this very rule took: no loss
-    const auto& winner = rules_.entries()[gone->second];
+    if (gone->second.entry == c.entry) return;  // a smaller variant of what this very rule took: no loss
+    const auto& winner = rules_.entries()[gone->second.entry];
     r.got = "lost to " + winner.rule->name + " (priority " + std::to_string(winner.rule->priority) + ")";
+    if (gone->second.made != TN_NONE) r.got += " at " + graph_.node_name(gone->second.made);
     break;
   }
   if (r.got.empty()) r.got = "lost to an earlier rewrite beside it";
@@ -311,7 +312,7 @@ void Engine::apply(const Candidate& c) {
   if (e.rule->once) tags.push_back(e.rule.get());
   for (const tn_node n : old) {
     if (graph_.node(n).alive) continue;
-    erased_by_[n] = c.entry;
+    erased_by_[n] = {c.entry, rewriter_.made().empty() ? TN_NONE : rewriter_.made().back()};
     if (const auto t = tags_.find(n); t != tags_.end()) {
       tags.insert(tags.end(), t->second.begin(), t->second.end());
       tags_.erase(t);

@@ -51,6 +51,10 @@ class Engine {
     uint32_t topological = 0;
   };
 
+  struct Taken {  // who took a node away
+    uint32_t entry;
+    tn_node made;  // what stands there now
+  };
   struct Seen {  // a graph, after a round
     uint64_t hash;
     int64_t round;
@@ -87,7 +91,7 @@ class Engine {
   std::vector<tn_node> dirty_;
   std::vector<uint8_t> reach_;  // per node: depth that a change still spreads from it, this round
   std::vector<tn_node> queue_, next_queue_;
-  std::unordered_map<tn_node, uint32_t> erased_by_;             // entry
+  std::unordered_map<tn_node, Taken> erased_by_;
   std::unordered_map<tn_node, std::vector<const Rule*>> tags_;  // rules flagged once that made a node
   std::unordered_map<uint64_t, Told> told_;                     // by (entry, root)
   uint64_t near_misses_ = 0, applied_ = 0;
