@@ -1,5 +1,6 @@
 #include "core/plugin/registries.hpp"
 
+#include <tenon/abi/kernel_registry.h>
 #include <tenon/abi/transforms.h>
 
 #include <algorithm>
@@ -363,6 +364,14 @@ void Registries::provide(Host& host) {
         return all[i].record;
       }};
   host.provide(TN_TRANSFORM_REGISTRY_ID, &transform_list, this);
+  static const tn_kernel_registry_api kernel_list = {
+      sizeof(tn_kernel_registry_api), 0, [](const tn_host* of, tn_sym op, tn_str device) -> int {
+        const auto* all = static_cast<const Registries*>(Host::from(of).context(TN_KERNEL_REGISTRY_ID));
+        for (const KernelEntry& kernel : all->kernels(op))
+          if (view(kernel.record->device) == view(device)) return 1;
+        return 0;
+      }};
+  host.provide(TN_KERNEL_REGISTRY_ID, &kernel_list, this);
 }
 
 }  // namespace tenon

@@ -273,6 +273,19 @@ TEST_CASE("A rewrite is undone, with the reason", "[rules][rollback]") {
   CHECK(why(kernel, TN_REASON_KERNEL).expr == "a kernel for acme::Nowhere");
 }
 
+TEST_CASE("needs_kernel: one of the named devices runs the new operator", "[rules][rollback]") {
+  const auto run = [](const char* devices) {
+    std::string text = neg_add();
+    text.insert(text.size() - 2, std::string(", \"needs_kernel\": ") + devices);
+    return rules().run(graph(inputs + chain + "  output %z as \"z\"\n"), text);
+  };
+  CHECK(run("[\"cpu\"]").count("Sub") == 1);
+  CHECK(run("[\"npu\", \"cpu\"]").count("Sub") == 1);
+  const auto none = run("[\"npu\"]");
+  CHECK(none.count("Sub") == 0);
+  CHECK(why(none, TN_REASON_KERNEL).got == "no device of this run has one (the rule wants it on npu)");
+}
+
 TEST_CASE("before and after order rules; a ring of them is an error, a missing name a warning",
           "[rules][order]") {
   const auto rule = [](const std::string& name, const std::string& to, const std::string& more) {

@@ -75,6 +75,21 @@ std::string eval(const std::string& text, bool estimate = false, bool node_prese
 
 }  // namespace
 
+TEST_CASE("Lists of operands, copies in a row, and whether two names are one value") {
+  CHECK(eval("bytes([W, S])") == "28");
+  CHECK(eval("numel([W, S])") == "7");
+  CHECK(eval("const([W, S])") == "true");
+  CHECK(eval("const([W, X])") == "false");
+  CHECK(eval("len([W, X])") == "2");
+  CHECK(eval("present([])") == "E304@8 'present' wants the name of a pattern node");
+  CHECK(eval("copies(n)") == "2");
+  CHECK(eval("copies(n)", false, false) == "0");
+  CHECK(eval("copies(W)") == "E304@7 'copies' wants the name of a pattern node");
+  CHECK(eval("same(W, W)") == "true");
+  CHECK(eval("same(W, X)") == "false");
+  CHECK(eval("same(B, B)") == "true");
+}
+
 TEST_CASE("Expressions and what they mean") {
   const std::map<std::string, std::string> table = {{"1 + 2 * 3", "7"},
                                                     {"(1 + 2) * 3", "9"},

@@ -270,14 +270,20 @@ bool Rewriter::kernels(Refusal* refusal) {
   if (!r || !r->has_kernel) return true;
   for (const auto& n : rule_->replace.nodes) {
     const tn_sym op = op_of(n);
-    if (r->has_kernel(services_.host, op)) continue;
+    const auto& wanted = rule_->replace.needs_kernel;
+    const bool there = wanted.empty() || !kernels_
+                           ? r->has_kernel(services_.host, op) != 0
+                           : std::any_of(wanted.begin(), wanted.end(), [&](const std::string& device) {
+                               return kernels_->has_kernel_on(services_.host, op, sdk::str(device)) != 0;
+                             });
+    if (there) continue;
     const tn_op_def* def = ops_.find(op);
     bool was_there = false;  // the model used it before, so the rewrite takes nothing away
     for (const tn_node m : match_->nodes) was_there = was_there || graph_.node(m).op == op;
     const bool runs = was_there || rule_->replace.body != Replacement::NoBody || (def && def->decompose);
-    if (runs && rule_->replace.needs_kernel.empty()) continue;
+    if (runs && wanted.empty()) continue;
     std::string devices;
-    for (const auto& d : rule_->replace.needs_kernel) devices += (devices.empty() ? "" : ", ") + d;
+    for (const auto& d : wanted) devices += (devices.empty() ? "" : ", ") + d;
     *refusal = {
         TN_REASON_KERNEL,
         250,

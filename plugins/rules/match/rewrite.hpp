@@ -2,6 +2,7 @@
 // erased.
 #pragma once
 #include "match/match_check.hpp"
+#include "tenon/abi/kernel_registry.h"
 #include "tenon/sdk/edit.hpp"
 
 namespace tenon::rules {
@@ -35,7 +36,11 @@ class Rewriter {
  public:
   enum Outcome { Applied, Refused, LimitReached };
   Rewriter(const GraphAccess& graph, const OpCatalog& ops, RewriteServices services)
-      : graph_(graph), ops_(ops), services_(services) {}
+      : graph_(graph), ops_(ops), services_(services) {
+    if (services_.host)
+      kernels_ = static_cast<const tn_kernel_registry_api*>(
+          services_.host->get_interface(services_.host, TN_KERNEL_REGISTRY_ID));
+  }
   Outcome apply(const Match& match, Refusal* refusal);
   /// Nodes made by the last rewrite, in the matched region.
   const std::vector<tn_node>& made() const { return made_; }
@@ -72,6 +77,7 @@ class Rewriter {
   const GraphAccess& graph_;
   const OpCatalog& ops_;
   RewriteServices services_;
+  const tn_kernel_registry_api* kernels_ = nullptr;  // of an older host: NULL
   const Match* match_ = nullptr;
   const Rule* rule_ = nullptr;
   tn_node anchor_ = TN_NONE;
