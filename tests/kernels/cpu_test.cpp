@@ -328,6 +328,67 @@ TEST_CASE("attention: masks of every shape, transposed keys, heads that broadcas
       1e-4, 1e-5);
 }
 
+TEST_CASE("attention reads heads where they lie, shares those of the keys, and takes every mask") {
+  const std::string out = "}\n  output %y as \"y\"\n";
+  const std::string flat =
+      "  input %q: float32[2,70,24]\n  input %k: float32[2,9,24]\n  input %v: float32[2,9,12]\n";
+  compare(flat + "  %y = Attention(%q, %k, %v) {q_num_heads = 3, kv_num_heads = 3" + out, 1e-4, 1e-5);
+  for (const char* m : {"70,9", "1,9", "2,1,1,9", "1,3,70,9", "3,70,9"})
+    compare(flat + "  input %m: float32[" + m +
+                "]\n  %y = Attention(%q, %k, %v, %m) {q_num_heads = 3, kv_num_heads = 3, scale = 0.3" + out,
+            1e-4, 1e-5);
+  compare(
+      "  input %q: float32[2,5,32]\n  input %k: float32[2,9,16]\n  input %v: float32[2,9,8]\n  %y = "
+      "Attention(%q, %k, %v) {q_num_heads = 4, kv_num_heads = 2" +
+          out,
+      1e-4, 1e-5);
+  compare(
+      "  input %q: float32[2,4,5,8]\n  input %k: float32[2,2,9,8]\n  input %v: float32[2,2,9,4]\n  %y = "
+      "Attention(%q, %k, %v) {scale = 0.5" +
+          out,
+      1e-4, 1e-5);
+  // A query that may see no key yields zeros.
+  compare(
+      "  const %m: float32[2,3] = [-inf,-inf,-inf,0.0,-inf,0.5]\n  input %q: float32[1,2,8]\n  input %k: "
+      "float32[1,3,8]\n  input %v: float32[1,3,8]\n  %y = Attention(%q, %k, %v, %m) {q_num_heads = 2, "
+      "kv_num_heads = 2" +
+          out,
+      1e-4, 1e-5);
+}
+
+TEST_CASE("rotary embeddings of halves and neighbours, of whole heads and of their first part") {
+  const std::string in =
+      "  input %x: float32[2,3,5,8]\n  input %c: float32[2,5,4]\n  input %s: float32[2,5,4]\n";
+  compare(in + "  %y = RotaryEmbedding(%x, %c, %s)\n  output %y as \"y\"\n");
+  compare(in + "  %y = RotaryEmbedding(%x, %c, %s) {interleaved = 1}\n  output %y as \"y\"\n");
+  for (const char* interleaved : {"0", "1"})
+    compare(
+        "  input %x: float32[2,3,5,8]\n  input %c: float32[2,5,2]\n  input %s: float32[2,5,2]\n  %y = "
+        "RotaryEmbedding(%x, %c, %s) {rotary_embedding_dim = 4, interleaved = " +
+        std::string(interleaved) + "}\n  output %y as \"y\"\n");
+}
+
+TEST_CASE("gated activations and the skip norms with a bias a column") {
+  const std::string out = "\n  output %y as \"y\"\n";
+  for (const char* act :
+       {"activation = \"Swish\"", "activation = \"Swish\", alpha = 1.7", "activation = \"Gelu\"",
+        "activation = \"Gelu\", approximate = \"tanh\"", "activation = \"Sigmoid\""})
+    compare(
+        "  input %g: float32[3,5000]\n  input %u: float32[3,5000]\n  %y = tenon::GatedActivation(%g, %u) {" +
+            std::string(act) + "}" + out,
+        1e-4, 1e-5);
+  const std::string in =
+      "  input %x: float32[2,5,24]\n  input %k: float32[2,5,24]\n  input %s: float32[24]\n  input %b: "
+      "float32[24]\n  input %c: float32[24]\n";
+  compare(in + "  %y, %u = tenon::SkipLayerNorm(%x, %k, %s, %b, %c)\n  output %u as \"u\"" + out, 1e-4, 1e-4);
+  compare(in + "  %y, %u = tenon::SkipRmsNorm(%x, %k, %s, %c)\n  output %u as \"u\"" + out, 1e-4, 1e-4);
+  compare(
+      "  input %x: float32[2,5,24]\n  input %k: float32[2,5,24]\n  input %s: float32[24]\n  %y = "
+      "tenon::SkipRmsNorm(%x, %k, %s)" +
+          out,
+      1e-4, 1e-4);
+}
+
 TEST_CASE("pooling: pads, strides, ceil, dilation, divisors") {
   for (const char* attrs : {"kernel_shape = [3,3]", "kernel_shape = [3,3], pads = [1,1,1,1], strides = [2,2]",
                             "kernel_shape = [2,3], strides = [2,1], ceil_mode = 1",
