@@ -50,6 +50,17 @@ def outside_integer(case):
     return case.only_where(~((whole >= limits.min) & (whole <= limits.max)))
 
 
+def integer_power(case):
+    base, exponent = case.operands[:2]
+    result = next(iter(case.want.values()))
+    if result.dtype.kind not in "iu":
+        return False
+    with np.errstate(all="ignore"):
+        exact = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    limits = np.iinfo(result.dtype)
+    return case.only_where(~((exact >= limits.min) & (exact <= float(limits.max) * (1 - 1e-15))))
+
+
 def mean_of_nothing(case):
     return all(np.isnan(w[~n]).all() and (case.got[name][~n] == 0).all()
                for name, w in case.want.items() if (n := case.near[name]) is not None) and case.operands[0].size == 0
@@ -101,6 +112,7 @@ REDUCTIONS = ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd",
 
 KNOWN = [
     (["Cast", "CastLike"], outside_integer, "a real number outside the integer type: undefined; saturated here, wrapped there"),
+    (["Pow"], integer_power, "a power outside the integer type: undefined; saturated here"),
     (["QuantizeLinear"], nan_quantised, "NaN and infinity are quantised: undefined; NaN is 0 here"),
     (["ReduceMean"], mean_of_nothing, "the mean of no elements is NaN, as the standard's reference has it; 0 there"),
     (["Loop"], never_runs, "a Loop that never runs keeps what is known of the shapes of its scanned results"),

@@ -99,10 +99,10 @@ int replay(const std::string& path, const Options& options, Judge& judge) {
     tell(judgement, std::move(graph), judge, options, seed, wild, written);
     return 1;
   }
+  const bool same = judgement.verdict == Verdict::same;  // a kept graph that does not run tests nothing
   std::printf("%s: %s\n", path.c_str(),
-              judgement.verdict == Verdict::same ? "the results are the same"
-                                                 : ("not run: " + judgement.text).c_str());
-  return 0;
+              same ? "the results are the same" : ("not run: " + judgement.text).c_str());
+  return same ? 0 : 1;
 }
 
 int run(const Options& options) {
