@@ -324,6 +324,16 @@ TEST_CASE("sampling") {
   check_written(scaled, 10, "Resize", "mode = \"nearest\"");
   check_written(scaled, 9, "Upsample");
   check_written(scaled, 7, "Upsample", "scales = [1.0, 1.0, 2.0, 2.0]");
+  const std::string computed =
+      "  input %x: float32[1,1,2,2]\n  input %n: int64[4]\n  const %o: int64[4] = [1, 1, 2, 3]\n  const %z: "
+      "int64[4] = [0, 0, 0, 0]\n"
+      "  %m = Mul(%n, %z)\n  %k = Add(%m, %o)\n  %s = Cast(%k) {to = 1}\n";
+  const std::string plain = "{coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"";
+  check_written(computed + "  %y = Resize(%x, _, %s) " + plain + "}\n  output %y as \"y\"\n", 9,
+                "Mul Add Cast Upsample");
+  check_refused(computed + "  %y = Resize(%x, _, %s) " + plain + "} name \"n\"\n  output %y as \"y\"\n", 8,
+                "its scales are computed");
+  check_refused(computed + "  %y = Resize(%x, _, %s) name \"n\"\n  output %y as \"y\"\n", 9, "came later");
   const std::string some = resize("  %y = Resize(%x, _, _, %z) {axes = [2, 3]}\n");
   check_written(some, 18, "Resize", "axes = [2, 3]");
   check_written(some, 13, "Resize", "[1, 2, 6, 8]");
@@ -432,6 +442,27 @@ TEST_CASE("every operator of the domain tenon can be written without a body") {
       CHECK(t.said == "");
       CHECK(t.wrong == "");
     }
+}
+
+TEST_CASE("scans with a batch of one") {
+  const std::string sum =
+      "  input %s: float32[2]\n  input %x: float32[3,2]\n  %y, %z = Scan(%s, %x) {num_scan_inputs = 1MORE} "
+      "name \"n\" {\n"
+      "    region \"body\" {\n      input %a: float32[2]\n      input %b: float32[2]\n      %c = Add(%a, "
+      "%b)\n"
+      "      %d = Neg(%c)\n      output %c as \"c\"\n      output %d as \"d\"\n    }\n  }\n  output %y as "
+      "\"y\"\n  output %z as \"z\"\n";
+  const auto with = [&](const std::string& more) {
+    std::string s = sum;
+    return s.replace(s.find("MORE"), 4, more);
+  };
+  check_written(with(""), 9, "Scan");
+  check_written(with(""), 8, "Unsqueeze Unsqueeze Scan Squeeze Squeeze");
+  check_written(with(", scan_input_directions = [1]"), 8, "Unsqueeze Unsqueeze Scan Squeeze Squeeze",
+                "directions = [1]");
+  check_refused(with(", scan_output_directions = [1]"), 8,
+                "its attribute 'scan_output_directions' has no older form");
+  check_refused(with(""), 7, "node n (Scan) needs opset");
 }
 
 TEST_CASE("control flow keeps its bodies in each operator set") {

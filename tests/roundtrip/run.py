@@ -67,7 +67,7 @@ def serve(pipe, arguments):
             pipe.send(records)
 
 
-def drive(models, arguments, records, lock):
+def drive(models, total, arguments, records, lock):
     """One worker after another: a new one when one is gone."""
     worker = pipe = None
     while True:
@@ -89,6 +89,9 @@ def drive(models, arguments, records, lock):
             worker = None
         with lock:
             records += found
+            total[1] += 1
+            if total[1] % 200 == 0:
+                print(f"... {total[1]} of {total[0]} models", flush=True)
             for record in found:
                 if record[3] not in GOOD:
                     print(f"FAIL {record[3]:8} {record[0]} level {record[1]} opset {record[2]}: {record[4][:400]}", flush=True)
@@ -160,8 +163,8 @@ def main():
         found = found[::a.every]
         if a.networks:
             found += models.networks(a.networks, a.only)
-        records, lock, queue = [], threading.Lock(), iter(found)
-        threads = [threading.Thread(target=drive, args=(queue, a, records, lock)) for _ in range(a.jobs)]
+        records, lock, queue, total = [], threading.Lock(), iter(found), [len(found), 0]
+        threads = [threading.Thread(target=drive, args=(queue, total, a, records, lock)) for _ in range(a.jobs)]
         for t in threads:
             t.start()
         for t in threads:

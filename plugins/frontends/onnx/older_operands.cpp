@@ -82,8 +82,8 @@ bool constant_of_shape(OlderForm& f) {
 bool scatter(OlderForm& f) {
   if (f.opset < 9) return f.refuse("there was no Scatter either");
   const auto indices = f.integers(1);
-  if (!indices || std::any_of(indices->begin(), indices->end(), [](int64_t i) { return i < 0; }))
-    return f.refuse("its indices may be below zero");
+  if (indices && std::any_of(indices->begin(), indices->end(), [](int64_t i) { return i < 0; }))
+    return f.refuse("it has indices below zero");
   if (f.node.attrs().get_string("reduction", "none") != "none") return f.refuse("it has a reduction");
   f.remove("reduction");
   f.itself.op = "Scatter";
@@ -150,6 +150,41 @@ bool has_element(OlderForm& f) {
 
 bool as_it_is(OlderForm&) { return true; }
 
+/// Opset 8 had a batch before everything, and lengths of its sequences first.
+bool scan(OlderForm& f) {
+  if (f.opset < 8) return f.refuse("there was no Scan");
+  for (StepAttribute& a : f.itself.attrs) {
+    if (a.name == "scan_input_directions") {
+      a.name = "directions";
+    } else if (a.name != "num_scan_inputs") {
+      for (uint64_t i = 0; i < a.attr.count; ++i)
+        if (a.attr.u.ints[i] != 0) return f.refuse("its attribute '" + a.name + "' has no older form");
+    }
+  }
+  for (const char* name : {"scan_input_axes", "scan_output_axes", "scan_output_directions"}) f.remove(name);
+  const auto on_batch = [](Step& s) {
+    StepAttribute a;
+    a.name = "axes";
+    a.attr.kind = TN_ATTR_INTS;
+    a.ints = {0};
+    s.attrs.push_back(std::move(a));
+  };
+  for (Place& p : f.itself.inputs) {
+    const Place batched = f.before.fresh();
+    on_batch(f.before.add("Unsqueeze", {p}, batched));
+    p = batched;
+  }
+  f.itself.inputs.insert(f.itself.inputs.begin(), Place{});
+  for (Place& p : f.itself.outputs) {
+    if (!p.present()) continue;
+    const Place batched = f.before.fresh();
+    f.after.push_back({"Squeeze", {batched}, {p}, {}, false});
+    on_batch(f.after.back());
+    p = batched;
+  }
+  return true;
+}
+
 bool loop(OlderForm& f) { return f.itself.inputs.size() >= 3 || f.refuse("it carries nothing"); }
 
 }  // namespace
@@ -170,6 +205,7 @@ const OlderMaker operand_makers[] = {{"Clip", 11, clip},
                                      {"MaxPool", 22, as_it_is},
                                      {"LpPool", 22, as_it_is},
                                      {"Loop", 11, loop},
+                                     {"Scan", 9, scan},
                                      {nullptr, 0, nullptr}};
 
 }  // namespace tenon::onnx

@@ -48,9 +48,10 @@ Place floats_constant(OlderForm& f, const std::vector<double>& values) {
 /// Does nearest sampling give the same as index = floor(place / scale)? It does for whole scales, whichever
 /// way coordinates count and are rounded, but not where halves are rounded up.
 bool is_plain_nearest(std::string_view coordinates, std::string_view rounding,
-                      const std::vector<double>& scales) {
+                      const std::optional<std::vector<double>>& scales) {
   if (coordinates == "asymmetric" && rounding == "floor") return true;
-  const bool whole = std::all_of(scales.begin(), scales.end(), [](double s) { return s == std::trunc(s); });
+  if (!scales) return false;
+  const bool whole = std::all_of(scales->begin(), scales->end(), [](double s) { return s == std::trunc(s); });
   const bool middle = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel";
   return whole && middle && (rounding == "round_prefer_floor" || rounding == "round_prefer_ceil");
 }
@@ -61,22 +62,25 @@ bool to_upsample(OlderForm& f, const std::vector<int64_t>& axes) {
   const auto mode = a.get_string("mode", "nearest");
   const auto coordinates = a.get_string("coordinate_transformation_mode", "half_pixel");
   const auto scales = scales_of(f, axes);
-  if (!scales) return f.refuse("its scales are computed, or do not give its sizes");
+  const bool computed = !scales && f.has(2) && !f.graph.is_constant(f.node.input(2)) && !a.has("axes");
+  if (!scales && !(computed && f.opset >= 9))
+    return f.refuse("its scales are computed, or do not give its sizes");
   const bool plain =
       mode == "nearest"
-          ? is_plain_nearest(coordinates, a.get_string("nearest_mode", "round_prefer_floor"), *scales)
+          ? is_plain_nearest(coordinates, a.get_string("nearest_mode", "round_prefer_floor"), scales)
           : mode == "linear" && coordinates == "asymmetric";
   if (!plain)
     return f.refuse("mode '" + std::string(mode) + "' with coordinates '" + std::string(coordinates) +
                     "' came later");
-  const bool enlarges = std::all_of(scales->begin(), scales->end(), [](double s) { return s >= 1; });
+  const bool enlarges =
+      computed || std::all_of(scales->begin(), scales->end(), [](double s) { return s >= 1; });
   if (f.opset < 10 && !enlarges) return f.refuse("it makes smaller");
   const Place x = f.itself.inputs[0];
   f.itself.attrs.clear();
   f.set("mode", mode);
   f.itself.op = f.opset >= 10 ? "Resize" : "Upsample";
   if (f.opset >= 9) {
-    f.itself.inputs = {x, floats_constant(f, *scales)};
+    f.itself.inputs = {x, computed ? f.itself.inputs[2] : floats_constant(f, *scales)};
   } else {
     f.itself.inputs = {x};
     f.set("scales", *scales);
