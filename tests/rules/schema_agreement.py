@@ -83,7 +83,7 @@ def main():
         tree = json.loads(without_comments(file.read_text()))
         rules = tree["rules"] if isinstance(tree, dict) and "rules" in tree else [tree]
         seeds += rules if len(rules) > 1 else [tree]
-    rng, wrong, both, refused = random.Random(5), 0, 0, 0
+    rng, wrong, both, refused = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 5), 0, 0, 0
     with tempfile.TemporaryDirectory() as folder:
         for i in range(count):
             tree = rng.choice(seeds) if i % 20 else {"schema": "tenon.rules/1", "rules": [rng.choice(seeds)]}
