@@ -202,6 +202,12 @@ void RuleLoader::replacement(const Json& json, Rule& rule) {
   else if (body)
     findings_.error("E202", body->offset, "'body' is \"origin\" or an object of nodes");
   r.finish();
+  for (const auto& n : p.nodes)
+    if (!body && n.op_of == none && !n.out.empty() && !ops_.find(n.op))
+      findings_.warn("E401", n.offset,
+                     "no plugin defines operator '" + std::string(ops_.text(n.op)) +
+                         "', and without a body it cannot run; the rule waits for a plugin that does",
+                     "\"body\": \"origin\" keeps the matched nodes");
   // Every output of each pattern needs a producer.
   for (const auto& pattern : rule.patterns)
     for (const uint32_t v : pattern.outputs) {

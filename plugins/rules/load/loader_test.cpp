@@ -190,11 +190,25 @@ TEST_CASE("A body may read only operands and matched constants") {
       codes(
           R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X"], "out": ["z"]}}, "body": "origin"})") ==
       "E211");
-  CHECK(codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Q"], "out": ["z"]}}})") ==
-        "E206");
   CHECK(
-      codes(R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Y"], "out": ["q9"]}}})") ==
+      codes(
+          R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Q"], "out": ["z"]}}, "body": "origin"})") ==
+      "E206");
+  CHECK(
+      codes(
+          R"("replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X", "Y"], "out": ["q9"]}}, "body": "origin"})") ==
       "E207");
+}
+
+TEST_CASE("A new operator that nobody defines wants a body") {
+  const auto codes = [&](const std::string& body) {
+    return Loaded("{\"rule\": \"A\", " + two +
+                  R"(, "replace": {"nodes": {"f": {"op": "G", "domain": "d", "in": ["X"], "out": ["z"]}})" +
+                  body + "}}")
+        .codes;
+  };
+  CHECK(codes("") == "E401");
+  CHECK(codes(", \"body\": \"origin\"").empty());
 }
 
 TEST_CASE("More than 64 variants are refused") {
