@@ -32,16 +32,17 @@ def cases(folder):
 
 
 def networks(cache, only):
-    """Those of tests/networks whose model and inputs lie in its cache (or are made there, when asked for by name)."""
+    """Those of tests/networks whose model and inputs lie in its cache; those asked for by name are made there."""
     sys.path.insert(0, NETWORKS)
     import cache as store
     for name in store.NETWORKS:
         if only and name not in only:
             continue
-        model, sets = (store.prepare(name, cache) if only else
-                       (os.path.join(cache, name + ".onnx"), [store.Inputs("sample", os.path.join(cache, name + ".npz"), None, [], None)]))
-        if os.path.exists(model) and os.path.exists(sets[0].inputs):
-            yield Model(name, model, [sets[0].inputs])
+        model, inputs = (os.path.join(cache, name + ending) for ending in (".onnx", ".npz"))
+        if only and not (os.path.exists(model) and os.path.exists(inputs)):
+            store.prepare(name, cache)
+        if os.path.exists(model) and os.path.exists(inputs):
+            yield Model(name, model, [inputs])
 
 
 def random_graphs(program, seed, count, folder):
