@@ -17,8 +17,9 @@ struct Folder {
   Pass& pass;
   GraphView graph;
   const tn_eval_api* eval;
-  double max_growth;
+  double max_growth, max_widening;
   uint64_t max_bytes_free;
+  tn_sym dequantize, constant_of_shape;
   uint64_t matched = 0, applied = 0;
 
   // Every wanted result known from shape arithmetic, as numbers of a type that can hold them.
@@ -65,34 +66,89 @@ struct Folder {
     return !results.empty() && replace(node, results);
   }
 
-  bool operands_are_constants(const Node& node, uint64_t* dying_bytes) const {
+  struct Dying {  // the constant operands that go with the node
+    uint64_t bytes = 0, largest = 0;
+    uint32_t bits = 0;  // of an element of the largest
+  };
+  bool operands_are_constants(const Node& node, Dying* dying) const {
     bool any = false;
-    *dying_bytes = 0;
     for (tn_value v : node.inputs()) {
       if (v == TN_NONE) continue;
       const auto info = graph.value(v);
       if (info.kind != TN_VALUE_CONSTANT) return false;
       any = true;
-      if (info.use_count == 1) {
-        int64_t count = 1;
-        for (tn_dim d : dims_of(info.type)) count = checked_mul(count, d);
-        *dying_bytes += packed_bytes(info.type.dtype, count);
-      }
+      if (info.use_count != 1) continue;
+      int64_t count = 1;
+      for (tn_dim d : dims_of(info.type)) count = checked_mul(count, d);
+      const uint64_t bytes = packed_bytes(info.type.dtype, count);
+      dying->bytes += bytes;
+      if (bytes < dying->largest) continue;
+      dying->largest = bytes;
+      dying->bits = TN_DTYPE_BITS(info.type.dtype);
     }
     return any;
   }
 
+  // How many bytes the result may take. The same elements in a wider type are no growth of the graph's:
+  // computing them in each run would cost more. But what a DequantizeLinear reads is small on purpose.
+  uint64_t limit_for(const Node& node, const Dying& dying) const {
+    double widening = 1;
+    const uint32_t bits = TN_DTYPE_BITS(graph.value(node.output(0)).type.dtype);
+    if (dying.bits && bits > dying.bits && node.op() != dequantize)
+      widening = std::min(max_widening, static_cast<double>(bits) / dying.bits);
+    return std::max(max_bytes_free,
+                    static_cast<uint64_t>(max_growth * widening * static_cast<double>(dying.bytes)));
+  }
+
+  // A ConstantOfShape of known shape is one element that stands for all; a file still holds them, so only to
+  // a size.
+  bool fold_filled(const Node& node) {
+    if (node.op() != constant_of_shape || node.output(0) == TN_NONE) return false;
+    const tn_type type = graph.value(node.output(0)).type;
+    const auto* symbols = pass.service<tn_symbols_api>(TN_SYMBOLS_ID);
+    if (type.rank < 0 || type.dtype == TN_STRING || dtype_bytes(type.dtype) == 0) return false;
+    Dims dims;
+    for (tn_dim d : dims_of(type)) {
+      int64_t n = d;
+      if (d < 0 && !symbols->as_number(graph.raw(), d, &n)) return false;
+      dims.push_back(n);
+    }
+    int64_t count = 1;
+    for (int64_t d : dims)
+      if (d != 0 && count > INT64_MAX / 16 / d)
+        return false;
+      else
+        count *= d;
+    if (packed_bytes(type.dtype, count) > filled_factor * max_bytes_free) return false;
+    const float zero = 0;
+    const tn_tensor* value = node.attrs().get_tensor("value");
+    const tn_tensor filled{type.dtype, static_cast<int32_t>(dims.size()), dims.data(),
+                           value ? value->data : const_cast<float*>(&zero), dtype_bytes(type.dtype)};
+    ++matched;
+    Transaction edit = pass.edit("fold");
+    if (!edit.active()) return false;
+    tn_value made = TN_NONE;
+    check(edit.api()->constant_uniform(edit.raw(), graph.value(node.output(0)).name, &filled, &made),
+          "creating a constant");
+    const tn_node id = node.id();
+    edit.replace_uses(node.output(0), made);
+    edit.erase(id);
+    return committed(edit, id);
+  }
+  static constexpr uint64_t filled_factor = 64;
+
   void fold_by_kernel(const Node& node) {
-    uint64_t dying_bytes = 0;
-    if (!node.regions().empty() || !operands_are_constants(node, &dying_bytes)) return;
+    Dying dying;
+    if (!node.regions().empty() || node.outputs().empty() || node.output(0) == TN_NONE ||
+        !operands_are_constants(node, &dying))
+      return;
     for (tn_value v :
          node.outputs())  // a string or a sequence is nothing a kernel of ours should be asked for here
       if (v != TN_NONE &&
           (graph.value(v).type.kind > TN_KIND_TENSOR || graph.value(v).type.dtype == TN_STRING))
         return;
     ++matched;
-    const uint64_t limit =
-        std::max(max_bytes_free, static_cast<uint64_t>(max_growth * static_cast<double>(dying_bytes)));
+    const uint64_t limit = limit_for(node, dying);
     struct Sink {
       std::vector<OwnedTensor> tensors;
       std::string failure;
@@ -111,7 +167,7 @@ struct Folder {
     if (status == TN_ERR_LIMIT) {
       pass.explain(TN_REASON_LIMIT, "fold", node.id(),
                    format("the result is larger than %llu bytes", static_cast<unsigned long long>(limit)),
-                   "growth limit", "raise max_growth or max_bytes_free");
+                   "growth limit", "raise max_growth, max_widening or max_bytes_free");
       return;
     }
     if (status != TN_OK) {
@@ -138,6 +194,10 @@ struct Folder {
       edit.replace_uses(value, edit.constant(std::move(tensor), name));
     }
     edit.erase(id);
+    return committed(edit, id);
+  }
+
+  bool committed(Transaction& edit, tn_node id) {
     if (!edit.commit()) {
       pass.explain(TN_REASON_ROLLBACK, "fold", id, edit.said());
       return false;
@@ -151,15 +211,22 @@ struct Folder {
 }  // namespace
 
 void run_fold(Pass& pass) {
-  Folder f{pass, pass.graph(), pass.eval(), pass.option_float("max_growth"),
-           static_cast<uint64_t>(pass.option_int("max_bytes_free"))};
+  const GraphView view = pass.graph();
+  Folder f{pass,
+           view,
+           pass.eval(),
+           pass.option_float("max_growth"),
+           pass.option_float("max_widening"),
+           static_cast<uint64_t>(pass.option_int("max_bytes_free")),
+           view.symbol("DequantizeLinear"),
+           view.symbol("ConstantOfShape")};
   for (tn_region region : regions_outer_first(f.graph)) {
     for (tn_node id : node_list(f.graph, region)) {
       const Node node = f.graph.node(id);
       if (!node.alive()) continue;
       const tn_op_def* op = pass.op(node.op());
       if (!is_pure(op)) continue;
-      if (!f.fold_known(node) && f.eval) f.fold_by_kernel(node);
+      if (!f.fold_known(node) && !f.fold_filled(node) && f.eval) f.fold_by_kernel(node);
       if (pass.cancelled()) break;
     }
   }

@@ -67,8 +67,12 @@ static void provide(tenon::sdk::Plugin& p) {
       .flags(TN_PASS_IDEMPOTENT)
       .alias("ConstantFolding")
       .alias("oo_constant_folding")
-      .option_float("max_growth", 1.1, 0, 1e6,
-                    "largest result in multiples of the constants that die with the node")
+      .option_float(
+          "max_growth", 1.1, 0, 1e6,
+          "largest result in multiples of the constants that die with the node, were its elements as wide")
+      .option_float(
+          "max_widening", 8, 1, 64,
+          "how much wider than the constant's its elements may become (never behind DequantizeLinear)")
       .option_int("max_bytes_free", 65536, 0, 1e15, "results up to this many bytes are always folded")
       .run<run_fold>();
   p.pass("cse")

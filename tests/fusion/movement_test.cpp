@@ -53,6 +53,27 @@ TEST_CASE("chains that keep the order of elements are one Reshape, or nothing") 
         "Reshape");
 }
 
+TEST_CASE("a Transpose that moves axes of one element only goes into the Reshape behind it") {
+  const std::string flat = "  const %s: int64[2] = [-1,12]\n  %y = Reshape(%a, %s)\n";
+  check("float32[N,1,3,4]", "  %a = Transpose(%x) {perm = [0,2,1,3]}\n" + flat, "Reshape");
+  check("float32[N,1,3,4]", "  %a = Transpose(%x) {perm = [0,1,3,2]}\n" + flat, "Transpose Reshape");
+  check("float32[N,M,3,4]", "  %a = Transpose(%x) {perm = [0,2,1,3]}\n" + flat, "Transpose Reshape");
+}
+
+TEST_CASE("recurrent operators start from zero by themselves") {
+  const auto body = [](const std::string& value) {
+    return "  input %x: float32[2,N,3]\n  input %w: float32[1,4,3]\n  input %r: float32[1,4,4]\n  %s = "
+           "Shape(%x)\n  "
+           "const %o: int64[1] = [1]\n  %b = Gather(%s, %o)\n  const %four: int64[1] = [4]\n  %d = "
+           "Concat(%o, %b, "
+           "%four) {axis = 0}\n  %h = ConstantOfShape(%d) {value = tensor float32[1] [" +
+           value + "]}\n  %y, %z = RNN(%x, %w, %r, _, _, %h) {hidden_size = 4}\n  output %y as \"y\"\n";
+  };
+  check_rewrite("canonicalize", body("0.0"), "RNN", Equal::bits, "strict", true);
+  check_rewrite("canonicalize", body("0.5"), "Shape Gather Concat ConstantOfShape RNN", Equal::bits, "strict",
+                true);
+}
+
 TEST_CASE("axes of Squeeze and of Unsqueeze are joined where the shape is unknown") {
   check("float32[N,1,M,1,K]",
         "  const %s: int64[1] = [1]\n  %a = Squeeze(%x, %s)\n  const %t: int64[1] = [2]\n  %y = Squeeze(%a, "

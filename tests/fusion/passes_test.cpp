@@ -160,6 +160,29 @@ TEST_CASE("fold refuses growth beyond its limit and says so") {
   CHECK(after("fold", body, R"({"max_bytes_free": 1000000})").empty());
 }
 
+TEST_CASE("fold widens elements, but not those that a DequantizeLinear reads") {
+  const std::string weights =
+      "  input %x: float32[2]\n  const %one: int8[1] = [3]\n  const %n: int64[1] = [40000]\n  %q = "
+      "Expand(%one, %n)\n  "
+      "const %s: float32[] = [0.5]\n";
+  const std::string options = R"({"max_bytes_free": 50000})";
+  const std::string sum = "  %t = ReduceSum(%w) {keepdims = 0}\n  %y = Add(%x, %t)\n  output %y as \"y\"\n";
+  CHECK(rewrite("fold clean", weights + "  %w = Cast(%q) {to = 1}\n" + sum, options).ops == "Add");
+  CHECK(rewrite("fold clean", weights + "  %w = Cast(%q) {to = 1}\n" + sum,
+                R"({"max_bytes_free": 50000, "max_widening": 2})")
+            .ops == "Cast ReduceSum Add");
+  CHECK(rewrite("fold clean", weights + "  %w = DequantizeLinear(%q, %s)\n" + sum, options).ops ==
+        "DequantizeLinear ReduceSum Add");
+}
+
+TEST_CASE("fold makes one element of a ConstantOfShape, up to a size") {
+  const auto body = [](const std::string& n) {
+    return "  const %n: int64[1] = [" + n + "]\n  %y = ConstantOfShape(%n)\n  output %y as \"y\"\n";
+  };
+  CHECK(rewrite("fold", body("100000")).ops.empty());
+  CHECK(rewrite("fold", body("100000000")).ops == "ConstantOfShape");
+}
+
 TEST_CASE(
     "cse merges equal nodes, operands of commutative operators in either order, defaults spelt or not") {
   const auto ops = [](const std::string& lines) {

@@ -1,5 +1,6 @@
 // Operators that give back their first operand: exactly, also for NaN, infinities and the sign of zero. (So x
 // + 0.0 stays: it turns -0.0 into 0.0.)
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -155,7 +156,7 @@ bool all_zero(const Context& c, tn_value v) {
 // Bias, initial state and peepholes of zeros are what a recurrent operator takes when there is none.
 tn_value zero_state(Context& c, const Node& n, bool* done) {
   c.step = "leave out operands of zeros";
-  for (uint32_t i = 3; i < n.inputs().size(); ++i) {  // 4: the lengths
+  for (uint32_t i = 3; i < std::min<size_t>(8, n.inputs().size()); ++i) {  // 4: the lengths
     if (i == 4 || n.input(i) == TN_NONE || !all_zero(c, n.input(i))) continue;
     Transaction edit = c.pass.edit(c.step);
     if (!edit.active()) return TN_NONE;
@@ -203,6 +204,7 @@ constexpr SimplifierEntry entries[] = {{"Identity", identity},
                                        {"LSTM", zero_state},
                                        {"GRU", zero_state},
                                        {"RNN", zero_state},
+                                       {"com.microsoft::DynamicQuantizeLSTM", zero_state},
                                        {"ReduceSum", reduce_nothing},
                                        {"ReduceMean", reduce_nothing},
                                        {"ReduceMax", reduce_nothing},

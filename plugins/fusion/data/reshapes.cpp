@@ -58,6 +58,23 @@ std::optional<Dims> constant_target(const Context& c, const tn_type& from, const
 
 namespace {
 
+/// A Transpose that moves axes of one element only.
+bool keeps_order(const Context& c, const Node& n) {
+  if (c.ops.keeps_order(n.op())) return true;
+  if (n.op() != c.ops.transpose) return false;
+  const tn_type x = c.type(n.input(0));
+  const auto perm = n.attrs().get_ints("perm");
+  if (x.rank < 0 || static_cast<int32_t>(perm.size()) != x.rank) return false;
+  int64_t last = -1;
+  for (int64_t axis : perm) {
+    if (axis < 0 || axis >= x.rank) return false;
+    if (x.dims[axis] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
 // The target is worked out by other nodes, though the types tell all of it.
 tn_value target_known(Context& c, const Node& n, bool* done) {
   c.step = "make a Reshape's target constant";
@@ -77,7 +94,7 @@ tn_value target_known(Context& c, const Node& n, bool* done) {
 tn_value chain(Context& c, const Node& n, bool* done) {
   c.step = "merge Reshapes";
   const auto inner = c.producer(n.input(0));
-  if (!inner || !c.ops.keeps_order(inner->op())) return TN_NONE;
+  if (!inner || !keeps_order(c, *inner)) return TN_NONE;
   const tn_value x = inner->input(0);
   if (c.same_type(x, n.output(0))) return x;
   bool given = false;

@@ -232,6 +232,11 @@ tn_value slices_to_split(Context& c, const Node& n, bool* done) {
     const Node other = c.graph.node(use.node);
     if (other.op() != c.ops.slice || other.region() != n.region()) continue;
     const auto cuts = cuts_of(c, other);
+    // A part of which only a part is wanted is one Slice, of both axes.
+    const tn_value part = other.output(0);
+    if (c.single_use(part) && c.graph.users(part)[0].node != TN_NONE &&
+        c.graph.node(c.graph.users(part)[0].node).op() == c.ops.slice)
+      return TN_NONE;
     if (cuts && cuts->size() == 1 && cuts->front().axis == axis && cuts->front().start < cuts->front().end)
       parts.emplace_back(cuts->front(), use.node);
   }
