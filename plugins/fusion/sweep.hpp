@@ -71,6 +71,12 @@ struct Context {
   bool commit(sdk::Transaction& edit, tn_node root);
 };
 
+/// The types that kernels have everywhere: a rewrite that brings in another operator keeps to them, so that
+/// what ran elsewhere still does.
+inline bool is_common(tn_dtype d) {
+  return d == TN_FLOAT32 || d == TN_FLOAT64 || d == TN_INT32 || d == TN_INT64;
+}
+
 /// Attributes of a node as they are, to make another with.
 std::vector<tn_attr> attrs_of(const sdk::Node& n);
 

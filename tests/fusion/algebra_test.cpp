@@ -40,6 +40,8 @@ TEST_CASE("algebra: a table of what holds and of what does not") {
       {"float32[16]", "  const %k: float32[] = [0.0]\n  %y = Sub(%k, %x)\n", "Sub", "Neg", Equal::values},
       {"int64[16]", "  const %k: int64[] = [0]\n  %y = Sub(%k, %x)\n", "Neg", "Neg"},
       {"uint8[16]", "  const %k: uint8[] = [0]\n  %y = Sub(%k, %x)\n", "Sub", "Sub"},  // no Neg of these
+      {"int16[16]", "  const %kf: int32[] = [0]\n  %k = Cast(%kf) {to = 5}\n  %y = Sub(%k, %x)\n", "Sub",
+       "Sub"},
       {"float32[16]", "  const %k: float32[] = [1.5]\n  %a = Sub(%x, %k)\n  %y = Neg(%a)\n", "Sub Neg", "Sub",
        Equal::values},
       {"int8[16]", "  const %k: int8[] = [5]\n  %a = Sub(%x, %k)\n  %y = Neg(%a)\n", "Sub", "Sub"},

@@ -40,6 +40,14 @@ TEST_CASE("an If whose branches are little and safe selects") {
                 "\"else_branch\" "
                 "{\n      output %x as \"b\"\n    }\n  }\n  output %y as \"y\"\n",
                 "If", Equal::bits, "strict", true);
+  // Not every runtime has a Where of these.
+  check_rewrite("control",
+                "  input %x: bool[3]\n  input %c: bool[]\n  %y = If(%c) {\n    region \"then_branch\" {\n    "
+                "  %a = Not(%x)\n  "
+                "    output %a as \"a\"\n    }\n    region \"else_branch\" {\n      output %x as \"b\"\n    "
+                "}\n  }\n  output %y as "
+                "\"y\"\n",
+                "If");
   // Shapes differ.
   check_rewrite("control",
                 branches("  const %k: float32[2] = [1.0,2.0]\n",

@@ -67,8 +67,7 @@ tn_value sub(Context& c, const Node& n, bool* done) {
     return TN_NONE;
   }
   c.step = "negate instead of subtracting from zero";  // 0.0 - 0.0 is 0.0, its Neg -0.0
-  const bool signed_type =
-      is_signed_integer(c.type(n.output(0)).dtype) || (!c.exact && c.is_float(n.output(0)));
+  const bool signed_type = is_common(c.type(n.output(0)).dtype) && (!c.exact || c.is_integer(n.output(0)));
   if (signed_type && neutral(c, n, 0, 0)) *done = c.replace(n, "Neg", {n.input(1)});
   return TN_NONE;
 }
@@ -140,7 +139,7 @@ tn_value pow(Context& c, const Node& n, bool* done) {
   c.step = *exponent == 2 ? c.step : "take the root instead of Pow by a half";
   // Pow(-infinity, 0.5) is infinity and Sqrt of it NaN; Pow(-0.0, 0.5) is 0.0 and Sqrt of it -0.0.
   if (*exponent == 0.5 && never_negative(c, n.input(0))) *done = c.replace(n, "Sqrt", {n.input(0)});
-  if (*exponent == -1) {
+  if (*exponent == -1 && is_common(c.type(n.output(0)).dtype)) {
     c.step = "take the reciprocal instead of Pow by -1";
     *done = c.replace(n, "Reciprocal", {n.input(0)});
   }
@@ -171,7 +170,8 @@ tn_value sum(Context& c, const Node& n, bool* done) {
 tn_value log(Context& c, const Node& n, bool* done) {
   c.step = "make a LogSoftmax";
   const auto softmax = c.producer(n.input(0), c.graph.symbol("Softmax"));
-  if (c.exact || !softmax || !c.single_use(n.input(0))) return TN_NONE;
+  if (c.exact || !is_common(c.type(n.output(0)).dtype) || !softmax || !c.single_use(n.input(0)))
+    return TN_NONE;
   *done = c.replace(n, "LogSoftmax", {softmax->input(0)},
                     {AttrValue::of("axis", softmax->attrs().get_int("axis", -1))}, {softmax->id()});
   return TN_NONE;

@@ -49,6 +49,7 @@ tn_value clamp_of_clamp(Context& c, const Node& n, bool* done) {
   c.step = "merge Clips";
   const tn_dtype dtype = c.type(n.output(0)).dtype;
   if (dtype == TN_DTYPE_NONE || !exact_in_double(dtype)) return TN_NONE;
+  if (n.op_name() != "Clip" && !is_common(dtype)) return TN_NONE;
   const auto outer = bounds_of(c, n);
   if (!outer) return TN_NONE;
   const auto inner_node = c.producer(outer->x);
@@ -88,7 +89,7 @@ tn_value clamp_of_clamp(Context& c, const Node& n, bool* done) {
 // Max(x, 0): what convolutions take behind them.
 tn_value max_to_relu(Context& c, const Node& n, bool* done) {
   c.step = "make a Relu";
-  if (c.exact || !c.is_float(n.output(0))) return TN_NONE;
+  if (c.exact || !c.is_float(n.output(0)) || !is_common(c.type(n.output(0)).dtype)) return TN_NONE;
   const auto b = bounds_of(c, n);
   if (b && b->low && *b->low == 0 && !b->high && c.same_type(b->x, n.output(0)))
     *done = c.replace(n, "Relu", {b->x});

@@ -87,7 +87,7 @@ bool if_to_where(Context& c, const Node& node) {
     ++read;
     if (yes[i] == no[i]) continue;
     const tn_type t = c.type(yes[i]);
-    if (t.kind != TN_KIND_TENSOR || t.dtype == TN_STRING || !c.same_type(yes[i], no[i])) return false;
+    if (t.kind != TN_KIND_TENSOR || !is_common(t.dtype) || !c.same_type(yes[i], no[i])) return false;
     int64_t count = 1;
     for (tn_dim d : dims_of(t)) {
       const auto n = c.number(d);

@@ -222,6 +222,8 @@ tn_value slices_to_split(Context& c, const Node& n, bool* done) {
   const auto mine = cuts_of(c, n);
   const tn_value x = n.input(0);
   if (!mine || mine->size() != 1 || mine->front().start != 0) return TN_NONE;
+  const tn_dtype dtype = c.type(x).dtype;
+  if (!is_common(dtype) && dtype != TN_FLOAT16 && dtype != TN_UINT8) return TN_NONE;
   const int64_t axis = mine->front().axis;
   const auto dim = c.number(c.type(x).dims[axis]);
   if (!dim || mine->front().end >= *dim || c.graph.value(x).use_count < 2 || c.graph.value(x).use_count > 64)
