@@ -41,6 +41,11 @@ def has_nan(case):
     return any(is_float(a) and np.isnan(a).any() for a in case.operands)
 
 
+def has_infinity(case):
+    return any(is_float(a) and np.isinf(a).any() for a in case.operands) and all(
+        n is not None and np.isnan(case.got[name][~n]).all() for name, n in case.near.items())
+
+
 def outside_integer(case):
     x, result = case.operands[0], next(iter(case.want.values()))
     if not is_float(x) or result.dtype.kind not in "iu":
@@ -121,6 +126,8 @@ KNOWN = [
     (["Resize"], fractional_align_corners, "corners are aligned by input length times scale, as in the standard's tests; by the rounded length there"),
     (REDUCTIONS, odd_flag("keepdims"), "keepdims other than 0 and 1 keeps the axes, as in the standard's reference"),
     (REDUCTIONS, odd_flag("noop_with_empty_axes"), "noop_with_empty_axes other than 0 and 1 is 1, as in the standard's reference"),
+    (["BatchNormalization"], has_infinity, "an infinite scale is multiplied out there, and gives NaN"),
+    (["GridSample"], has_infinity, "neighbours of weight 0 are not read; 0 times infinity is NaN there"),
     (["GroupNormalization", "InstanceNormalization"], variance_cancels, "a variance is the difference of two means in float32 there"),
     (["Gather"], texts_gathered_in_slices, "Gather of texts leaves out all of a slice but its first text there"),
     (["NonZero"], lambda case: case.operands[0].ndim == 0, "NonZero of a scalar has no rows, as in the standard's reference; one there"),
