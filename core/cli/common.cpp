@@ -1,10 +1,15 @@
 #include "core/cli/common.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "core/base/files.hpp"
 #include "core/base/memory_budget.hpp"
 #include "core/base/text.hpp"
+#include "core/cli/tensors.hpp"
 #include "core/graph/graph.hpp"
+#include "core/report/explain_text.hpp"
+#include "core/runtime/session_inputs.hpp"
 
 namespace tenon::cli {
 
@@ -21,8 +26,8 @@ const CLI::Validator at_least_zero(
     "NUMBER");
 }  // namespace
 
-void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
-  app.add_option("target", o.target, "pipeline manifest (.json) or model file")->required();
+void add_pipeline_options(CLI::App& app, PipelineOptions& o, bool target) {
+  if (target) app.add_option("target", o.target, "pipeline manifest (.json) or model file")->required();
   app.add_option("--set", o.set,
                  "override a manifest key, as in --set runtime.threads=2 (JSON value, else text)")
       ->type_name("KEY=VALUE")
@@ -40,6 +45,19 @@ void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
   app.add_option("--fusion_switch_file", o.switch_file, "switches of passes and rules, a file")
       ->type_name("FILE");
   app.add_option("--optimization_switch", o.switches, "switches of passes and rules: \"A:on;B:off\"");
+  app.add_option(
+         "--verify", o.rules_verify,
+         "repeat a rule's numeric check at its matches: auto (rules of your own; default), sample (all "
+         "rules) or off; with --inputs the check uses them")
+      ->check(CLI::IsMember({"auto", "sample", "off"}));
+  app.add_flag("--rules-strict", o.rules_strict, "a rule without verify cases is an error");
+  app.add_option(
+         "--export_compile_stat", o.compile_stat,
+         "1 or 2: write fusion_result.json, how often each rule and pass matched and took effect, once "
+         "the passes have run; 0: do not")
+      ->check(CLI::Range(0, 2));
+  app.add_option("--stat-dir", o.stat_folder, "the folder of fusion_result.json; default: the current one")
+      ->type_name("DIR");
   app.add_option("--bisect-limit", o.bisect_limit, "stop after this many applied rewrites")
       ->check(at_least_zero);
   app.add_option("--dump-dir", o.dump_folder, "write the graph's text form after each pass here")
@@ -55,6 +73,7 @@ Manifest read_target(const PipelineOptions& o) {
   ManifestOptions mo;
   mo.set = o.set;
   if (!o.precision.empty()) mo.set.push_back("precision.mode=" + o.precision);
+  if (!o.rules_verify.empty()) mo.set.push_back("rules_verify=" + quoted(o.rules_verify));
   if (!o.memory_limit.empty()) {
     if (!parse_memory_size(o.memory_limit))
       throw Error(exit_bad_input, "--memory-limit " + o.memory_limit,
@@ -97,6 +116,7 @@ Pipeline open_pipeline(const PipelineOptions& o, Manifest manifest, bool explain
   eo.switches = o.switches;
   eo.verify_graph = o.verify_graph;
   eo.explain = explain;
+  eo.rules_strict = o.rules_strict;
   if (o.bisect_limit >= 0) eo.edit_limit = static_cast<uint64_t>(o.bisect_limit);
   if (!o.dump_folder.empty()) eo.dump_folder = fs::absolute(o.dump_folder);
   eo.stop_after = o.stop_after;
@@ -108,17 +128,57 @@ Pipeline open_pipeline(const PipelineOptions& o, Manifest manifest, bool explain
   return p;
 }
 
+namespace {
+
+// Rules that are checked at their matches see the tensors the run will see, where there are some.
+void optimize_with_samples(const PipelineOptions& o, Pipeline& p) {
+  if (!o.samples.empty()) {
+    p.engine->optimize(*p.graph, p.report, o.samples);
+    return;
+  }
+  const auto& rules = p.engine->rules();
+  const bool checks = p.manifest().rules_verify == RulesVerify::sample ||
+                      (p.manifest().rules_verify == RulesVerify::automatic &&
+                       std::any_of(rules.begin(), rules.end(), [](const RuleInfo& r) { return !r.builtin; }));
+  const bool given =
+      !o.sample_inputs.empty() || !p.manifest().inputs.empty() || !p.manifest().inputs_path.empty();
+  if (!checks || !given) {
+    p.engine->optimize(*p.graph, p.report);
+    return;
+  }
+  const InputChecker checker(*p.graph);
+  const InputSet inputs = collect_inputs(o.sample_inputs, p.manifest(), p.engine->registries(),
+                                         p.engine->host(), checker.inputs());
+  std::vector<int> order;
+  checker.check(inputs.tensors, &order);
+  std::vector<tn_tensor> samples(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i] >= 0 && inputs.tensors[static_cast<size_t>(order[i])].any == nullptr)
+      samples[i] = inputs.tensors[static_cast<size_t>(order[i])].tensor;
+  p.engine->optimize(*p.graph, p.report, samples);
+}
+
+}  // namespace
+
 Pipeline load_pipeline(const PipelineOptions& o, bool explain) {
   const Stopwatch watch;
-  Pipeline p = open_pipeline(o, read_target(o), explain);
+  Manifest manifest = read_target(o);
+  if (o.change_manifest) o.change_manifest(manifest);
+  Pipeline p = open_pipeline(o, std::move(manifest), explain);
   if (p.manifest().model_path.empty())
     throw Error(exit_bad_input, p.manifest().path,
                 "no model: add \"model\": {\"path\": \"...\"} to the manifest, or --set model.path=FILE");
   p.graph = p.engine->load_model();
   p.engine->require_supported(*p.graph);
-  p.engine->optimize(*p.graph, p.report);
+  optimize_with_samples(o, p);
   p.load_ms = watch.ms();
   if (!o.quiet) print_findings(p.engine->diagnostics().all(), false);
+  if (o.compile_stat != 0) {
+    const fs::path folder = o.stat_folder.empty() ? fs::path(".") : fs::path(o.stat_folder);
+    std::error_code error;
+    fs::create_directories(folder, error);  // what is wrong with it the writer says
+    write_file_atomically(folder / "fusion_result.json", fusion_result_json(p.report).dump(2) + "\n");
+  }
   return p;
 }
 
@@ -149,7 +209,8 @@ std::unique_ptr<Session> make_session(Pipeline& p, bool explain) {
 
 void print_findings(const std::vector<Diagnostic>& findings, bool notes) {
   for (const auto& d : findings) {
-    if (d.severity < TN_SEVERITY_WARNING && !notes) continue;
+    // What a group switch left on is said to whoever asked for it.
+    if (d.severity < TN_SEVERITY_WARNING && !notes && d.code != "E505") continue;
     std::fprintf(stderr, "tenon: %s\n", printable(to_string(d)).c_str());
   }
 }

@@ -24,10 +24,17 @@ struct PipelineOptions {
   std::string target;  // manifest (.json) or model file
   std::vector<std::string> set, rules, plugins;
   std::string precision, switch_file, switches, dump_folder, stop_after, memory_limit;
-  int64_t threads = -1, bisect_limit = -1;
+  std::string rules_verify;   // --verify; empty: the manifest's
+  std::string sample_inputs;  // what rules are checked with at their matches; the verb's --inputs
+  std::string stat_folder;
+  int64_t threads = -1, bisect_limit = -1, compile_stat = 0;
+  bool rules_strict = false;
+  std::function<void(Manifest&)> change_manifest;  // after it was read
+  std::vector<tn_tensor> samples;  // for the model's inputs, in their order; instead of sample_inputs
   bool verify_graph = false, json = false, quiet = false, print_resolved = false;
 };
-void add_pipeline_options(CLI::App& app, PipelineOptions& options);
+/// Without `target` the verb has a positional argument of its own.
+void add_pipeline_options(CLI::App& app, PipelineOptions& options, bool target = true);
 
 /// A loaded pipeline; what the session needs outlives it.
 struct Pipeline {

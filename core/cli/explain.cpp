@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/files.hpp"
 #include "core/base/text.hpp"
 #include "core/cli/common.hpp"
 #include "core/cli/tensors.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 struct Options {
   PipelineOptions pipeline;
-  std::string rule, node, inputs;
+  std::string rule, node, inputs, lines;
   std::vector<std::string> shapes;
   bool memory = false;
 };
@@ -73,9 +74,10 @@ void print_memory(const Session& session) {
 int explain(const Options& o) {
   if (o.pipeline.print_resolved) return print_resolved_manifest(o.pipeline);
   Pipeline p = load_pipeline(o.pipeline, true);
+  if (!o.lines.empty()) write_file_atomically(o.lines, explain_lines(p.report));
   if (o.pipeline.json) {
     for (const auto& e : p.report.records)
-      if ((o.rule.empty() || e.who == o.rule) && (o.node.empty() || e.place == o.node))
+      if ((o.rule.empty() || e.who == o.rule) && (o.node.empty() || concerns_node(e, o.node)))
         std::printf("%s\n",
                     explain_record_json(e).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
     return 0;
@@ -85,7 +87,7 @@ int explain(const Options& o) {
     if (std::find(names.begin(), names.end(), o.rule) == names.end())
       throw Error(exit_bad_input, "--rule " + o.rule,
                   "no rule or pass of this name looked at the model" + did_you_mean(o.rule, names));
-    std::printf("%s", explain_rule_text(p.report, o.rule).c_str());
+    std::printf("%s", explain_rule_text(p.report, *p.engine, o.rule).c_str());
     return 0;
   }
   if (!o.node.empty()) {
@@ -116,7 +118,7 @@ int explain(const Options& o) {
   }
   std::printf("%s", pass_table(p.report).c_str());
   for (const auto& name : explained_names(p.report))
-    std::printf("%s", explain_rule_text(p.report, name).c_str());
+    std::printf("%s", explain_rule_text(p.report, *p.engine, name).c_str());
   return 0;
 }
 
@@ -129,11 +131,16 @@ void add_explain(CLI::App& app, Action& action) {
   verb->add_option("--rule", o->rule, "one rule or pass");
   verb->add_option("--node", o->node,
                    "one node of the model: rules that looked at it, kernels it could run on");
+  verb->add_option("-o,--output", o->lines, "write every record here, one JSON object a line (explain.jsonl)")
+      ->type_name("FILE");
   verb->add_flag("--memory", o->memory, "the arena: lower bound, plan, who owns the peak");
   verb->add_option("--inputs", o->inputs, "input tensors that give the shapes; random ones otherwise")
       ->type_name("FILE|DIR");
   verb->add_option("--shape", o->shapes, "shape of an input, as in x:1,3,224,224")->allow_extra_args(false);
-  verb->callback([o, &action] { action = [o] { return explain(*o); }; });
+  verb->callback([o, &action] {
+    o->pipeline.sample_inputs = o->inputs;
+    action = [o] { return explain(*o); };
+  });
 }
 
 }  // namespace tenon::cli

@@ -1,7 +1,9 @@
 // tenon optimize: rewrites only, written by an exporter.
+#include <optional>
+
 #include "core/base/files.hpp"
 #include "core/base/text.hpp"
-#include "core/cli/common.hpp"
+#include "core/cli/sample_profile.hpp"
 #include "core/graph/graph.hpp"
 #include "core/graph/text_form.hpp"
 
@@ -14,8 +16,9 @@ namespace {
 struct Options {
   PipelineOptions pipeline;
   std::string output;
+  std::string samples;
   int64_t opset = 0;
-  bool external = false;
+  bool external = false, fold = false;
 };
 
 void write_graph(Pipeline& p, const Options& o) {
@@ -45,8 +48,20 @@ void write_graph(Pipeline& p, const Options& o) {
   findings.throw_if_errors(exit_job_failed);
 }
 
-int optimize(const Options& o) {
+int optimize(Options o) {
   if (o.pipeline.print_resolved) return print_resolved_manifest(o.pipeline);
+  std::optional<SampleProfile> profile;
+  if (!o.samples.empty()) {
+    profile = profile_samples(o.pipeline, o.samples);
+    if (o.fold) {
+      o.pipeline.change_manifest = [&profile](Manifest& m) { fold_profiled(*profile, m); };
+      o.pipeline.samples = profile->tensors;
+    }
+    if (!o.pipeline.json && !o.pipeline.quiet)
+      std::fprintf(stderr, "%s", profile_text(*profile, o.fold).c_str());
+  } else if (o.fold) {
+    throw Error(exit_bad_input, "--fold-profiled", "needs --samples DIR, the inputs to learn from");
+  }
   Pipeline p = load_pipeline(o.pipeline);
   if (o.output.empty() && !o.pipeline.json) {
     std::printf("%s", print(*p.graph).c_str());
@@ -70,6 +85,7 @@ int optimize(const Options& o) {
     j["rules"] = Json::object();
     for (const auto& [name, count] : p.report.rules)
       j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
+    if (profile) j["profile"] = profile_json(*profile);
     if (p.report.edit_limit_reached) j["edits_by"] = p.report.edit_authors;
     print_json(j);
     return 0;
@@ -105,6 +121,15 @@ void add_optimize(CLI::App& app, Action& action) {
           "--opset", o->opset,
           "ai.onnx version to write, 7 to 28; 0: the lowest from 13 on that holds the operators as they are")
       ->check(CLI::Range(0, 1000));
+  verb->add_option("--inputs", o->pipeline.sample_inputs, "input tensors with which --verify checks rules")
+      ->type_name("FILE|DIR");
+  verb->add_option(
+          "--samples", o->samples,
+          "run these inputs (.npz files, or folders with input_0.pb ...) and report values that never change")
+      ->type_name("DIR");
+  verb->add_flag(
+      "--fold-profiled", o->fold,
+      "make such values constants, behind a check that the inputs they depend on are the samples'");
   verb->add_flag("--external", o->external, "weights in a file of their own beside the model");
   verb->callback([o, &action] { action = [o] { return optimize(*o); }; });
 }

@@ -1,7 +1,7 @@
-// tenon rules: check (lint), test (prove numerically), list.
+// tenon rules: check (lint) and test (prove numerically); rules_learn.cpp has the verbs that write rules.
+#include "core/cli/rules.hpp"
 #include "core/base/files.hpp"
 #include "core/base/text.hpp"
-#include "core/cli/common.hpp"
 
 namespace tenon::cli {
 
@@ -85,12 +85,18 @@ int check(const Options& o) {
                     r["path"].get<std::string>().c_str(), r["line"].get<int>(),
                     r["stage"].get<std::string>().c_str(), r["priority"].get<int>(),
                     r["enabled"].get<bool>() ? "" : ", off by default");
-    if (!failed) std::printf("%zu rules, no error\n", rules.size());
+    if (!failed && !o.quiet) std::printf("%zu rules, no error\n", rules.size());
   }
   return failed ? exit_bad_input : 0;
 }
 
 int test(const Options& o) {
+  if (o.strict) {
+    Options strict = o;
+    strict.quiet = true;
+    strict.format = "text";
+    if (const int code = check(strict); code != 0) return code;
+  }
   Loaded l = load(o);
   const auto* engine = l.pipeline.engine->registries().rule_engine();
   struct Report {
@@ -146,14 +152,16 @@ void add_rules(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   auto* lint = rules->add_subcommand("check", "read rule files and report every finding");
   add_common(*lint, *o);
-  lint->add_flag("--strict", o->strict, "a rule without verify cases is an error");
+  lint->add_flag("--strict,--rules-strict", o->strict, "a rule without verify cases is an error");
   lint->callback([o, &action] { action = [o] { return check(*o); }; });
   auto* prove =
       rules->add_subcommand("test", "prove rules numerically on graphs made from their own patterns");
   add_common(*prove, *o);
   prove->add_option("--rule", o->only, "this rule only");
   prove->add_option("--seed", o->seed, "of the random tensors");
+  prove->add_flag("--strict,--rules-strict", o->strict, "a rule without verify cases is an error");
   prove->callback([o, &action] { action = [o] { return test(*o); }; });
+  add_rules_learn(*rules, action);
 }
 
 }  // namespace tenon::cli

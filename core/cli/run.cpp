@@ -141,7 +141,10 @@ void add_run(CLI::App& app, Action& action) {
                    "stop after this stage (load, infer, or a pass) and print the graph")
       ->type_name("STAGE");
   verb->add_flag("--passes", o->passes, "print what each pass did");
-  verb->callback([o, &action] { action = [o] { return run(*o); }; });
+  verb->callback([o, &action] {
+    o->pipeline.sample_inputs = o->inputs;
+    action = [o] { return run(*o); };
+  });
 }
 
 }  // namespace tenon::cli

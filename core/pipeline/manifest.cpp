@@ -72,13 +72,10 @@ class ManifestParser {
                             ? Manifest::OnError::stop
                             : Manifest::OnError::rollback;
     const std::array<std::string, 3> verify_modes = {"off", "auto", "sample"};
-    const std::string mode = reader_.choice(root, "rules_verify", "off", verify_modes);
-    manifest.rules_verify = mode == "off" ? 0 : mode == "auto" ? 1 : 2;
-    if (manifest.rules_verify != 0)
-      reader_.warning(
-          "M207", ManifestReader::child(root, "rules_verify"),
-          "proving rules at their real matches is not supported yet; it has no effect. `tenon rules test` "
-          "proves them on graphs of their own");
+    const std::string mode = reader_.choice(root, "rules_verify", "auto", verify_modes);
+    manifest.rules_verify = mode == "off"    ? RulesVerify::off
+                            : mode == "auto" ? RulesVerify::automatic
+                                             : RulesVerify::sample;
   }
 
  private:

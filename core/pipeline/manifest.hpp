@@ -62,6 +62,9 @@ struct RuntimeRequest {
   uint64_t memory_limit = 0;  // bytes that tensors may take together; 0: what the machine has
 };
 
+// Repeating a rule's numeric check at its matches; the numbers are those of tn_pass_ctx.
+enum class RulesVerify : uint32_t { off = 0, automatic = 1, sample = 2 };
+
 struct Manifest {
   std::string path;              // of the file, for messages; "default" for the built-in one
   std::filesystem::path folder;  // that relative paths start from
@@ -79,7 +82,7 @@ struct Manifest {
   PrecisionOptions precision;
   KernelOptions kernels;
   RuntimeRequest runtime;
-  uint32_t rules_verify = 0;  // 0 off, 1 auto, 2 sample
+  RulesVerify rules_verify = RulesVerify::automatic;
   // A file or folder of all inputs, or one file an input. Absolute.
   std::filesystem::path inputs_path;
   std::map<std::string, std::filesystem::path> inputs;

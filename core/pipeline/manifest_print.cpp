@@ -121,7 +121,9 @@ std::string print_resolved(const Manifest& manifest, const PluginSet& plugins) {
                          {"streams", 1},
                          {"deterministic", manifest.runtime.deterministic},
                          {"memory_limit", manifest.runtime.memory_limit}};
-  json["rules_verify"] = manifest.rules_verify == 0 ? "off" : manifest.rules_verify == 1 ? "auto" : "sample";
+  json["rules_verify"] = manifest.rules_verify == RulesVerify::off         ? "off"
+                         : manifest.rules_verify == RulesVerify::automatic ? "auto"
+                                                                           : "sample";
   if (!manifest.inputs_path.empty() || !manifest.inputs.empty())
     json["inputs"] = files_json(manifest.inputs_path, manifest.inputs);
   if (!manifest.outputs_path.empty() || !manifest.outputs.empty())

@@ -24,12 +24,14 @@ struct PassRun : tn_pass_ctx {
   PassReport* pass_report = nullptr;
   OptimizeReport* report = nullptr;
   bool keep_records = false;
+  bool is_undone = false;  // a check found a rule wrong: what the pass did goes, and it runs again
   tn_explain sink{};
 };
 
 const PassRun& run_of(const tn_pass_ctx* ctx) { return *static_cast<const PassRun*>(ctx); }
 
 tn_str answer_switch(const tn_pass_ctx* ctx, tn_str name) {
+  if (run_of(ctx).report->switched_off.count(string(name)) != 0) return to_abi("off");
   switch (run_of(ctx).switches->state(view(name))) {
     case SwitchState::on:
       return to_abi("on");
@@ -49,6 +51,15 @@ void take_count(const tn_pass_ctx* ctx, tn_str who, uint64_t matched, uint64_t a
   }
 }
 
+void take_tried(const tn_pass_ctx* ctx, tn_str who, uint64_t roots) {
+  run_of(ctx).report->rules[string(who)].roots += roots;
+}
+
+void take_switch_off(const tn_pass_ctx* ctx, tn_str who, tn_str why) {
+  PassRun& run = *const_cast<PassRun*>(&run_of(ctx));
+  if (run.report->switched_off.emplace(string(who), string(why)).second) run.is_undone = true;
+}
+
 int answer_cancelled(const tn_pass_ctx* ctx) {
   const std::atomic<bool>* cancel = run_of(ctx).cancel;
   return cancel != nullptr && cancel->load(std::memory_order_relaxed) ? 1 : 0;
@@ -64,10 +75,27 @@ std::string place_name(const Graph& graph, tn_node node) {
   return "#" + std::to_string(node);
 }
 
+std::string value_name(const Graph& graph, tn_value value) {
+  if (value == TN_NONE || value >= graph.value_bound()) return {};
+  const std::string_view name = graph.name(value);
+  return name.empty() ? "%" + std::to_string(value) : std::string(name);
+}
+
 void add_explanation(OptimizeReport& report, ExplainEntry entry, bool keep) {
   ExplainCount& count = report.explained[{entry.who, entry.reason}];
   if (count.count++ == 0) count.example = entry;
+  count.constants_added += entry.constants_added;
+  count.constants_removed += entry.constants_removed;
   if (keep) report.records.push_back(std::move(entry));
+}
+
+// Of the whole pass.
+ExplainEntry pass_entry(tn_reason reason, const PassReport& pass) {
+  ExplainEntry entry;
+  entry.reason = reason;
+  entry.pass = entry.who = pass.id;
+  entry.got = pass.reason;
+  return entry;
 }
 
 void take_record(void* context, const tn_explain_record* record) {
@@ -79,10 +107,35 @@ void take_record(void* context, const tn_explain_record* record) {
     ++count->second.count;
     return;
   }
-  ExplainEntry entry{record->reason,       record->root,          record->value,        run.pass_report->id,
-                     string(record->who),  string(record->place), string(record->expr), string(record->got),
-                     string(record->hint), record->matched_nodes, record->pattern_nodes};
-  if (entry.place.empty()) entry.place = place_name(*run.host_graph, record->root);
+  const std::string who = string(record->who);
+  // Said when it happened; that the rule is off since then is no news.
+  if (record->reason == TN_REASON_SWITCH && run.report->switched_off.count(who) != 0) return;
+  ExplainEntry entry;
+  entry.reason = record->reason;
+  entry.pass = run.pass_report->id;
+  entry.who = who;
+  entry.place = record->place.size != 0 ? string(record->place) : place_name(*run.host_graph, record->root);
+  entry.value = value_name(*run.host_graph, record->value);
+  entry.expr = string(record->expr);
+  entry.got = string(record->got);
+  entry.hint = string(record->hint);
+  entry.matched_nodes = record->matched_nodes;
+  entry.pattern_nodes = record->pattern_nodes;
+  if (TN_HAS(record, constants_removed)) {
+    entry.variant = string(record->variant);
+    for (uint32_t i = 0; i < record->by_count; ++i) entry.by.push_back(string(record->by[i]));
+    entry.constants_added = record->constants_added;
+    entry.constants_removed = record->constants_removed;
+    if (run.keep_records) {
+      for (uint32_t i = 0; i < record->node_count; ++i)
+        entry.nodes.push_back(place_name(*run.host_graph, record->nodes[i]));
+    }
+  }
+  if (record->reason == TN_REASON_APPLIED && run.keep_records && record->root != TN_NONE &&
+      record->root < run.host_graph->node_bound()) {
+    for (const std::string_view origin : run.host_graph->origins(record->root))
+      entry.nodes.emplace_back(origin);
+  }
   add_explanation(*run.report, std::move(entry), run.keep_records);
 }
 
@@ -132,6 +185,28 @@ void dump(const Graph& graph, const PassOptions& options, size_t number, const s
   TextOptions text;
   text.constant_bytes = false;
   write_file_atomically(options.dump_folder / fmt::format("{:02}-{}.txt", number, name), print(graph, text));
+}
+
+// Counts of a pass whose work is undone.
+void take_back(PassReport& pass, OptimizeReport& report) {
+  for (const auto& [who, count] : pass.counts) {
+    RuleCount& total = report.rules[who];
+    total.matched -= count.matched;
+    total.applied -= count.applied;
+  }
+  pass.counts.clear();
+}
+
+// A rule found wrong now may have rewritten in an earlier pass, which is not undone: such a graph is not
+// given out.
+void refuse_half_undone(const OptimizeReport& report, const PassReport& pass) {
+  for (const auto& [rule, why] : report.switched_off) {
+    const auto total = report.rules.find(rule);
+    if (total == report.rules.end() || total->second.applied == 0) continue;
+    throw Error(exit_job_failed, "rule " + rule,
+                "failed its check in pass " + pass.id + ", and had rewritten the graph in an earlier pass: " +
+                    why + "; run again with --optimization_switch=\"" + rule + ":off\"");
+  }
 }
 
 }  // namespace
@@ -237,9 +312,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
                       ? "level " + std::to_string(options.level) + "; the pass runs from level " +
                             std::to_string(record.level)
                       : "switched off";
-    add_explanation(report,
-                    {TN_REASON_SWITCH, TN_NONE, TN_NONE, pass.id, pass.id, {}, {}, pass.reason, {}, 0, 0},
-                    options.explain);
+    add_explanation(report, pass_entry(TN_REASON_SWITCH, pass), options.explain);
     return;
   }
 
@@ -259,6 +332,10 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   run.switch_of = &answer_switch;
   run.count = &take_count;
   run.cancelled = &answer_cancelled;
+  run.tried = &take_tried;
+  run.switch_off = &take_switch_off;
+  run.samples = options.samples.data();
+  run.sample_count = options.samples.size();
   run.switches = &switches_;
   run.cancel = options.cancel;
   run.host_graph = &graph;
@@ -274,18 +351,40 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   Diagnostics said;
   std::string failure;
   const Clock::time_point begin = Clock::now();
-  try {
-    const tn_status status = record.run(prepared.entry->instance, &run, said.abi());
-    const bool limit_reached = status == TN_ERR_LIMIT && graph.edits_committed() >= options.edit_limit;
-    if (status != TN_OK && status != TN_DECLINED && !limit_reached) {
-      failure = said.first_error();
-      if (failure.empty()) failure = "it returned status " + std::to_string(status) + " and did not say why";
+  Snapshot attempt = before;
+  for (;;) {
+    const auto explained = report.explained;
+    const size_t records = report.records.size();
+    run.is_undone = false;
+    try {
+      const tn_status status = record.run(prepared.entry->instance, &run, said.abi());
+      const bool limit_reached = status == TN_ERR_LIMIT && graph.edits_committed() >= options.edit_limit;
+      if (status != TN_OK && status != TN_DECLINED && !limit_reached) {
+        failure = said.first_error();
+        if (failure.empty())
+          failure = "it returned status " + std::to_string(status) + " and did not say why";
+      }
+    } catch (const std::exception& error) {
+      failure = std::string("it threw a C++ exception through the boundary: ") + error.what();
+    } catch (...) {
+      failure = "it threw a C++ exception through the boundary";
     }
-  } catch (const std::exception& error) {
-    failure = std::string("it threw a C++ exception through the boundary: ") + error.what();
-  } catch (...) {
-    failure = "it threw a C++ exception through the boundary";
+    if (!failure.empty() || !run.is_undone) break;
+    // Each round switches one more rule off, so this ends.
+    graph.restore(attempt);
+    attempt = graph.snapshot();
+    take_back(pass, report);
+    std::vector<ExplainEntry> kept;
+    for (const auto& [key, count] : report.explained) {
+      if (key.second == TN_REASON_VERIFY && explained.find(key) == explained.end())
+        kept.push_back(count.example);
+    }
+    report.explained = explained;
+    report.records.resize(records);
+    for (ExplainEntry& entry : kept) add_explanation(report, std::move(entry), options.explain);
+    refuse_half_undone(report, pass);
   }
+  const Snapshot& start = attempt;
   pass.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 
   const bool is_changed = graph.version() != version_before;
@@ -313,18 +412,11 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
     diagnostics.add(std::move(diagnostic));
   }
   if (!failure.empty()) {
-    graph.restore(before);
+    graph.restore(start);
     pass.outcome = PassReport::Outcome::rolled_back;
     pass.reason = failure;
-    for (auto& [who, count] : pass.counts) {
-      RuleCount& total = report.rules[who];
-      total.matched -= count.matched;
-      total.applied -= count.applied;
-    }
-    pass.counts.clear();
-    add_explanation(report,
-                    {TN_REASON_ROLLBACK, TN_NONE, TN_NONE, pass.id, pass.id, {}, {}, failure, {}, 0, 0},
-                    options.explain);
+    take_back(pass, report);
+    add_explanation(report, pass_entry(TN_REASON_ROLLBACK, pass), options.explain);
     if (options.on_error == Manifest::OnError::stop)
       throw Error(exit_job_failed, "pass " + pass.id,
                   "failed: " + failure + "; leave it out of the pipeline or switch it off");
@@ -333,7 +425,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
     return;
   }
   if (is_changed) graph.drop_unused_constants();
-  graph.release(before);
+  graph.release(start);
   pass.outcome = is_changed ? PassReport::Outcome::ran : PassReport::Outcome::unchanged;
   pass.nodes_after = count_nodes(graph);
   pass.edits = graph.edits_committed() - edits_before;

@@ -27,17 +27,19 @@ std::string_view reason_name(uint32_t reason);  // "guard", "escape" ... of tn_r
 
 struct RuleCount {
   uint64_t matched = 0, applied = 0;
+  uint64_t roots = 0;  // places tried
 };
 
 struct ExplainEntry {
-  uint32_t reason;
-  tn_node root;
-  tn_value value;
-  std::string pass, who, place, expr, got, hint;
-  uint32_t matched_nodes, pattern_nodes;
+  uint32_t reason = TN_REASON_STRUCTURE;
+  std::string pass, who, place, value, expr, got, hint, variant;  // place and value: their names
+  std::vector<std::string> by;                                    // nodes that stood in the way
+  std::vector<std::string> nodes;  // that fitted, or that an applied rewrite stands for
+  uint32_t matched_nodes = 0, pattern_nodes = 0;
+  uint64_t constants_added = 0, constants_removed = 0;
 };
 struct ExplainCount {
-  uint64_t count = 0;
+  uint64_t count = 0, constants_added = 0, constants_removed = 0;
   ExplainEntry example;  // the first one
 };
 
@@ -59,7 +61,8 @@ struct OptimizeReport {
   std::vector<PassReport> passes;
   std::map<std::string, RuleCount> rules;  // by rule or step name, over all passes
   std::map<std::pair<std::string, uint32_t>, ExplainCount> explained;  // by (who, reason)
-  std::vector<ExplainEntry> records;  // all of them, when `explain` was asked for
+  std::vector<ExplainEntry> records;                // all of them, when `explain` was asked for
+  std::map<std::string, std::string> switched_off;  // rules that a check found wrong, and why
 };
 
 struct PassOptions {
@@ -67,10 +70,11 @@ struct PassOptions {
   std::string precision_mode = "faithful";
   uint32_t rules_verify = 0;
   Manifest::OnError on_error = Manifest::OnError::rollback;
-  bool verify_graph = false;          // the full verifier after each pass, not only the cheap checks
-  bool explain = false;               // keep every record
-  uint64_t edit_limit = UINT64_MAX;   // applied rewrites; --bisect-limit
-  std::filesystem::path dump_folder;  // the text form after each pass
+  bool verify_graph = false;           // the full verifier after each pass, not only the cheap checks
+  bool explain = false;                // keep every record
+  uint64_t edit_limit = UINT64_MAX;    // applied rewrites; --bisect-limit
+  std::filesystem::path dump_folder;   // the text form after each pass
+  std::span<const tn_tensor> samples;  // for the main region's inputs, in their order; may be empty
   const std::atomic<bool>* cancel = nullptr;
 };
 

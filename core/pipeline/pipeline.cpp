@@ -118,22 +118,28 @@ void Engine::declare_switches() {
   }
   const RuleEngineEntry* engine = registries().rule_engine();
   if (engine == nullptr || rule_sources_.empty()) return;
-  struct Rule {
-    std::vector<std::string> names;
-    bool fusion;
-  };
-  std::vector<Rule> rules;
   const auto sink = [](void* context, const tn_rule_info* info) {
-    if (!TN_HAS(info, alias_count)) return;
-    Rule rule{{string(info->name), string(info->switch_name)}, view(info->stage) != "canonicalize"};
-    for (uint32_t i = 0; i < info->alias_count; ++i) rule.names.push_back(string(info->aliases[i]));
-    static_cast<std::vector<Rule>*>(context)->push_back(std::move(rule));
+    if (!TN_HAS(info, enabled)) return;
+    RuleInfo rule;
+    rule.name = string(info->name);
+    rule.switch_name = string(info->switch_name);
+    rule.path = string(info->path);
+    rule.stage = string(info->stage);
+    rule.line = info->line;
+    rule.priority = info->priority;
+    rule.enabled = info->enabled != 0;
+    if (TN_HAS(info, proved_by_cases)) {
+      rule.builtin = info->builtin != 0;
+      rule.proved_by_cases = info->proved_by_cases != 0;
+    }
+    for (uint32_t i = 0; i < info->alias_count; ++i) rule.aliases.push_back(string(info->aliases[i]));
+    static_cast<std::vector<RuleInfo>*>(context)->push_back(std::move(rule));
   };
   const auto check = [&](std::span<const tn_rule_source> sources, Diagnostics& found) {
-    rules.clear();
+    rules_.clear();
     const tn_status status =
-        engine->record->check(engine->instance, sources.data(), static_cast<uint32_t>(sources.size()), 0,
-                              sink, &rules, found.abi());
+        engine->record->check(engine->instance, sources.data(), static_cast<uint32_t>(sources.size()),
+                              options_.rules_strict, sink, &rules_, found.abi());
     if (status != TN_OK && !found.has_errors())
       found.error(
           "M254", "rules",
@@ -162,7 +168,11 @@ void Engine::declare_switches() {
     }
   }
   diagnostics_.append(found);
-  for (const Rule& rule : rules) switches_.declare(rule.names, rule.fusion);
+  for (const RuleInfo& rule : rules_) {
+    std::vector<std::string> names = {rule.name, rule.switch_name};
+    names.insert(names.end(), rule.aliases.begin(), rule.aliases.end());
+    switches_.declare(names, rule.stage != "canonicalize");
+  }
 }
 
 std::unique_ptr<Graph> Engine::load_model(const std::filesystem::path& path) {
@@ -183,11 +193,12 @@ std::unique_ptr<Graph> Engine::load(const Manifest& manifest) {
   return graph;
 }
 
-void Engine::optimize(Graph& graph, OptimizeReport& report) {
+void Engine::optimize(Graph& graph, OptimizeReport& report, std::span<const tn_tensor> samples) {
   PassOptions pass_options;
   pass_options.level = manifest_.level;
   pass_options.precision_mode = manifest_.precision.mode;
-  pass_options.rules_verify = manifest_.rules_verify;
+  pass_options.rules_verify = static_cast<uint32_t>(manifest_.rules_verify);
+  pass_options.samples = samples;
   pass_options.on_error = manifest_.on_error;
   pass_options.verify_graph = options_.verify_graph;
   pass_options.explain = options_.explain;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,22 @@ struct EngineOptions {
   ScanOptions scan;
   std::filesystem::path switch_file;  // --fusion_switch_file; beats the manifest's
   std::string switches;               // --optimization_switch
+  bool rules_strict = false;          // a rule of one's own without verify cases is an error
   bool verify_graph = false;
   bool explain = false;
   uint64_t edit_limit = UINT64_MAX;
   std::filesystem::path dump_folder;
   std::string stop_after;  // "load", "infer" or a pass id; what comes after it does not run
   const std::atomic<bool>* cancel = nullptr;
+};
+
+// A rule that was loaded.
+struct RuleInfo {
+  std::string name, switch_name, path, stage;
+  std::vector<std::string> aliases;
+  uint32_t line = 0;
+  int32_t priority = 0;
+  bool enabled = true, builtin = false, proved_by_cases = false;
 };
 
 // An operator of the model that nothing loaded can define or run.
@@ -55,7 +66,9 @@ class Engine {
   std::vector<UnsupportedOperator> unsupported_operators(Graph& graph) const;
   // Throws Error (exit code 2) naming all of them.
   void require_supported(Graph& graph) const;
-  void optimize(Graph& graph, OptimizeReport& report);
+  // `samples`: tensors for the main region's inputs, in their order, with which rules are checked at their
+  // matches; one without a dtype is not given.
+  void optimize(Graph& graph, OptimizeReport& report, std::span<const tn_tensor> samples = {});
 
   const Manifest& manifest() const { return manifest_; }
   Host& host() { return host_; }
@@ -65,6 +78,7 @@ class Engine {
   const Switches& switches() const { return switches_; }
   const std::vector<PreparedPass>& passes() const { return passes_; }
   const std::vector<tn_rule_source>& rule_sources() const { return rule_sources_; }
+  const std::vector<RuleInfo>& rules() const { return rules_; }
   // Warnings and notes so far.
   const Diagnostics& diagnostics() const { return diagnostics_; }
   Diagnostics& diagnostics() { return diagnostics_; }
@@ -83,6 +97,7 @@ class Engine {
   Switches switches_;
   std::vector<tn_rule_source> rule_sources_;
   std::vector<std::unique_ptr<std::string>> rule_texts_;
+  std::vector<RuleInfo> rules_;
   std::vector<PreparedPass> passes_;
 };
 

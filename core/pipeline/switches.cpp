@@ -48,7 +48,7 @@ std::string_view effect_elsewhere(std::string_view name) {
 void Switches::add(std::string name, bool on, Source source, std::string where, Diagnostics& diagnostics) {
   for (const Setting& other : settings_) {
     if (other.source != source || other.name != name) continue;
-    diagnostics.error("M221", where,
+    diagnostics.error("E502", where,
                       "switch '" + name + "' is set twice; first at " + other.where + "; remove one");
     return;
   }
@@ -79,14 +79,14 @@ void Switches::add_file_text(const std::string& path, std::string text, Diagnost
         path + ":" + std::to_string(number) + ":" + std::to_string(line.find_first_not_of(" \t\r") + 1);
     const size_t separator = content.find_last_of(":=");
     if (separator == std::string_view::npos || separator == 0) {
-      diagnostics.error("M222", where,
+      diagnostics.error("E503", where,
                         "expected Name:on, Name:off or Key=1; found '" + std::string(content) + "'");
       continue;
     }
     const std::string_view value = trimmed(content.substr(separator + 1));
     const int state = on_or_off(value);
     if (state < 0) {
-      diagnostics.error("M222", where, "a switch is on or off (1 or 0); found '" + std::string(value) + "'");
+      diagnostics.error("E503", where, "a switch is on or off (1 or 0); found '" + std::string(value) + "'");
       continue;
     }
     add(std::string(trimmed(content.substr(0, separator))), state == 1, Source::file, where, diagnostics);
@@ -97,7 +97,7 @@ void Switches::add_json(const std::string& path, std::string text, Diagnostics& 
   const std::optional<JsonSource> source = JsonSource::parse(path, std::move(text), diagnostics);
   if (!source) return;
   const auto fault = [&](const std::string& pointer, const std::string& what) {
-    diagnostics.add(source->finding(TN_SEVERITY_ERROR, "M222", pointer, what,
+    diagnostics.add(source->finding(TN_SEVERITY_ERROR, "E503", pointer, what,
                                     "{\"Switch\": {\"GraphFusion\": {\"Name\": \"on\"}}}"));
   };
   const Json& root = source->root();
@@ -139,7 +139,7 @@ void Switches::add_command_line(std::string_view text, Diagnostics& diagnostics)
     const int state =
         separator == std::string_view::npos ? -1 : on_or_off(trimmed(content.substr(separator + 1)));
     if (state < 0 || separator == 0) {
-      diagnostics.error("M222", where, "expected \"A:on;B:off\"; found '" + std::string(content) + "'");
+      diagnostics.error("E503", where, "expected \"A:on;B:off\"; found '" + std::string(content) + "'");
       continue;
     }
     add(std::string(trimmed(content.substr(0, separator))), state == 1, Source::command_line, where,
@@ -170,7 +170,7 @@ void Switches::set(size_t item, const Setting& setting, bool by_name, Diagnostic
   Item& target = items_[item];
   const SwitchState state = setting.on ? SwitchState::on : SwitchState::off;
   if (rank == target.rank && by_name && state != target.state) {
-    diagnostics.error("M223", setting.where,
+    diagnostics.error("E504", setting.where,
                       "'" + setting.name + "' is another name of '" + target.name + "', which " +
                           target.where + " sets the other way; keep one");
     return;
@@ -198,7 +198,7 @@ void Switches::resolve(Diagnostics& diagnostics) {
         }
       }
       diagnostics.info(
-          "M225", setting.where,
+          "E505", setting.where,
           "'" + setting.name + "' switches " + std::to_string(covered) + " rules and passes " +
               (setting.on ? "on" : "off") +
               (stays_on.empty()
@@ -215,7 +215,7 @@ void Switches::resolve(Diagnostics& diagnostics) {
             "switch '" + setting.name + "' has no effect on this device: " + std::string(effect));
         continue;
       }
-      diagnostics.error("M220", setting.where,
+      diagnostics.error("E501", setting.where,
                         "no rule or pass is called '" + setting.name + "'" +
                             did_you_mean(without_group(setting.name), known) +
                             (known.size() == 1 ? "; no rules or passes are loaded" : ""));
@@ -225,15 +225,25 @@ void Switches::resolve(Diagnostics& diagnostics) {
   }
 }
 
-SwitchState Switches::state(std::string_view name) const {
+// Of several bearers of one name the strongest setting speaks.
+const Switches::Item* Switches::strongest(std::string_view name) const {
   const auto found = names_.find(std::string(name));
-  if (found == names_.end()) return SwitchState::unset;
-  // Of several bearers of one alias the strongest setting speaks.
+  if (found == names_.end()) return nullptr;
   const Item* best = nullptr;
   for (const size_t item : found->second) {
     if (best == nullptr || items_[item].rank > best->rank) best = &items_[item];
   }
-  return best->state;
+  return best;
+}
+
+SwitchState Switches::state(std::string_view name) const {
+  const Item* item = strongest(name);
+  return item == nullptr ? SwitchState::unset : item->state;
+}
+
+std::string_view Switches::decided_by(std::string_view name) const {
+  const Item* item = strongest(name);
+  return item == nullptr ? std::string_view() : std::string_view(item->where);
 }
 
 }  // namespace tenon

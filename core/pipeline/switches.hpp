@@ -31,6 +31,8 @@ class Switches {
   void resolve(Diagnostics& diagnostics);
 
   SwitchState state(std::string_view name) const;
+  // What set it: "--optimization_switch", "file:line:col"; empty when nothing did.
+  std::string_view decided_by(std::string_view name) const;
   bool empty() const { return settings_.empty(); }
 
  private:
@@ -50,6 +52,7 @@ class Switches {
   };
   void add(std::string name, bool on, Source source, std::string where, Diagnostics& diagnostics);
   void add_json(const std::string& path, std::string text, Diagnostics& diagnostics);
+  const Item* strongest(std::string_view name) const;
   void set(size_t item, const Setting& setting, bool by_name, Diagnostics& diagnostics);
   std::vector<Setting> settings_;
   std::vector<Item> items_;

@@ -198,10 +198,79 @@ tn_status run_graph(const tn_host* host, tn_graph* graph_handle, const tn_tensor
   });
 }
 
+// Nodes that nothing reads any more, from the end of the graph; what a region captures counts as read.
+void erase_unread(Graph& graph, Transaction& edit) {
+  const std::span<const tn_node> order = graph.nodes(Graph::main_region);
+  const std::vector<tn_node> nodes(order.begin(), order.end());
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const std::span<const tn_value> results = graph.node(nodes[i]).outputs();
+    const bool is_read = std::any_of(results.begin(), results.end(), [&](tn_value value) {
+      return value != TN_NONE && !graph.users(value).empty();
+    });
+    if (!is_read) need(edit_api()->erase(edit.get(), nodes[i]), "leave out a node");
+  }
+}
+
+tn_status run_values(const tn_host* host, tn_graph* graph_handle, const tn_tensor* inputs, uint32_t count,
+                     const tn_value* wanted, uint32_t wanted_count, tn_tensor_sink sink, void* context,
+                     const tn_diag* diag) {
+  return guarded(diag, [&]() -> tn_status {
+    Evaluator::State* state = state_of(host);
+    if (state == nullptr || graph_handle == nullptr) return TN_ERR_UNSUPPORTED;
+    Graph& graph = Graph::from(graph_handle);
+    const std::vector<tn_value> given = graph.region(Graph::main_region).inputs;
+    if (count != given.size()) {
+      report(diag, TN_SEVERITY_ERROR, "", "evaluation",
+             fmt::format("{} inputs are given, the graph has {}", count, given.size()));
+      return TN_ERR_INVALID;
+    }
+    std::vector<tn_value> computed;
+    std::vector<uint32_t> places;
+    for (uint32_t i = 0; i < wanted_count; ++i) {
+      const Value& value = graph.value(wanted[i]);
+      tn_tensor tensor{};
+      if (value.kind == TN_VALUE_CONSTANT && graph.constant(wanted[i], &tensor)) {
+        sink(context, i, &tensor);
+      } else if (value.kind == TN_VALUE_REGION_INPUT && value.region == Graph::main_region) {
+        sink(context, i, &inputs[value.index]);
+      } else if (value.kind == TN_VALUE_RESULT && value.region == Graph::main_region) {
+        computed.push_back(wanted[i]);
+        places.push_back(i);
+      }
+    }
+    if (computed.empty()) return TN_OK;
+    std::unique_ptr<Graph> copy = graph.clone();
+    copy->set_edit_limit(UINT64_MAX);
+    Transaction edit(*copy, "evaluation", TN_EDIT_NO_INFER);
+    need(edit_api()->region_outputs(edit.get(), Graph::main_region, computed.data(),
+                                    static_cast<uint32_t>(computed.size())),
+         "set the outputs");
+    erase_unread(*copy, edit);
+    Diagnostics said;
+    if (!edit.commit(said)) {
+      for (const Diagnostic& d : said.all()) report(diag, d.severity, d.code, d.where, d.text);
+      return TN_ERR_UNSUPPORTED;
+    }
+    RuntimeOptions options = state->options;
+    options.kernels.prefer_reference = false;
+    const Session session(std::move(copy), state->registries, options);
+    std::vector<NamedTensor> named;
+    for (uint32_t i = 0; i < count; ++i) named.push_back({session.inputs()[i].name, inputs[i], nullptr});
+    const std::vector<NamedOutput> outputs = session.run(named);
+    for (uint32_t i = 0; i < outputs.size() && i < places.size(); ++i) {
+      if (!outputs[i].value || outputs[i].value->kind != TN_KIND_TENSOR) continue;
+      const tn_tensor tensor = outputs[i].tensor();
+      sink(context, places[i], &tensor);
+    }
+    return TN_OK;
+  });
+}
+
 }  // namespace
 
 const tn_eval_api* Evaluator::api() {
-  static const tn_eval_api api{sizeof(tn_eval_api), 0, evaluate_node, new_graph, delete_graph, run_graph};
+  static const tn_eval_api api{sizeof(tn_eval_api), 0,         evaluate_node, new_graph,
+                               delete_graph,        run_graph, run_values};
   return &api;
 }
 

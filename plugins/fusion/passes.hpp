@@ -13,6 +13,7 @@ void run_move(sdk::Pass& pass);
 void run_fold(sdk::Pass& pass);
 void run_cse(sdk::Pass& pass);
 void run_clean(sdk::Pass& pass);
+void run_fold_profiled(sdk::Pass& pass);
 
 /// Regions of the graph that are reachable from live nodes, a region always after the one that holds its
 /// owner.

@@ -92,5 +92,14 @@ static void provide(tenon::sdk::Plugin& p) {
       .alias("dce")
       .alias("oo_dead_code_elimination")
       .run<run_clean>();
+  p.pass("fold_profiled")
+      .summary("make values that samples showed to be always the same constants, guarded")
+      .doc(
+          "Not in the default pipeline: `tenon optimize --samples DIR --fold-profiled` puts it first. An If "
+          "on the "
+          "inputs being the sample's yields the constants, and computes the values as before otherwise.")
+      .level(1)
+      .option_string("values", "", "Names of the values, one a line.")
+      .run<run_fold_profiled>();
 }
 TENON_PLUGIN(provide)

@@ -1,8 +1,9 @@
 // The plugin tenon.rules: passes `raise` and `fuse`, and the engine behind `tenon rules`.
 #include "tenon/sdk/plugin.hpp"
 
+#include "learn/mine.hpp"
 #include "match/engine.hpp"
-#include "prove/prove.hpp"
+#include "prove/real_match.hpp"
 
 namespace tenon::rules {
 namespace {
@@ -16,6 +17,10 @@ struct Instance : sdk::Services {
   HostCatalog ops;
   std::unique_ptr<RuleSet> rules;
   uint64_t digest = 0;
+
+  TestServices test_services() const {
+    return {host, graph, edit, symbols, registry, get<tn_eval_api>(TN_EVAL_ID)};
+  }
 
   const RuleSet& load(const tn_rule_source* sources, uint32_t count, const sdk::Diag& diag) {
     const uint64_t wanted = RuleSet::digest(sources, count) ^ registry->count(host) ^
@@ -36,7 +41,12 @@ struct Instance : sdk::Services {
 
 class PassListener : public EngineListener {
  public:
-  explicit PassListener(const sdk::Pass& pass) : pass_(pass) {}
+  PassListener(const sdk::Pass& pass, Instance& self, const RuleSet& rules, const GraphAccess& graph)
+      : pass_(pass),
+        rules_(rules),
+        graph_(graph),
+        matches_(self.test_services(), self.ops, rules, check_mode(&pass.raw()), pass.raw().samples,
+                 TN_HAS(&pass.raw(), sample_count) ? pass.raw().sample_count : 0) {}
   std::string_view switch_of(const std::string& name) override {
     return pass_.raw().switch_of ? pass_.switch_of(name) : std::string_view();
   }
@@ -49,9 +59,33 @@ class PassListener : public EngineListener {
   }
   void warn(const std::string& code, const std::string& text) override { pass_.diag().warn("", text, code); }
   bool cancelled() override { return pass_.cancelled(); }
+  void tried(const std::string& rule, uint64_t roots) override {
+    if (TN_HAS(&pass_.raw(), tried) && pass_.raw().tried)
+      pass_.raw().tried(&pass_.raw(), sdk::str(rule), roots);
+  }
+  std::string check(uint32_t entry, uint32_t variant, const Match& match) override {
+    if (!matches_.wants(entry, variant)) return {};
+    const Rule& rule = *rules_.entries()[entry].rule;
+    const RealMatchCheck::Answer answer = matches_.check(graph_, match);
+    if (!answer.wrong.empty())
+      pass_.raw().switch_off(&pass_.raw(), sdk::str(rule.name), sdk::str(answer.wrong));
+    if (!answer.not_checked.empty())
+      pass_.diag().report(TN_SEVERITY_INFO, "E321", "rule " + rule.name,
+                          "a match could not be checked: " + answer.not_checked);
+    return answer.wrong;
+  }
 
  private:
+  /// A host that cannot undo the pass gets no checks.
+  static CheckMode check_mode(const tn_pass_ctx* ctx) {
+    return TN_HAS(ctx, switch_off) && ctx->switch_off && ctx->rules_verify <= 2
+               ? static_cast<CheckMode>(ctx->rules_verify)
+               : CheckMode::Off;
+  }
   const sdk::Pass& pass_;
+  const RuleSet& rules_;
+  const GraphAccess& graph_;
+  RealMatchCheck matches_;
 };
 
 tn_status run_stage(void* instance, const tn_pass_ctx* ctx, const tn_diag* diag, Stage stage) noexcept {
@@ -60,7 +94,7 @@ tn_status run_stage(void* instance, const tn_pass_ctx* ctx, const tn_diag* diag,
     sdk::Pass pass(ctx, diag);
     const RuleSet& rules = self.load(ctx->rule_sources, ctx->rule_source_count, sdk::Diag(diag));
     GraphAccess graph(self.graph, self.symbols, ctx->graph);
-    PassListener listener(pass);
+    PassListener listener(pass, self, rules, graph);
     EngineOptions options;
     options.stage = stage;
     options.max_rounds = pass.option_int("max_rounds");
@@ -94,6 +128,8 @@ tn_status check_rules(void* instance, const tn_rule_source* sources, uint32_t co
       info.level = r.level;
       info.line = r.source->place(r.offset).line;
       info.enabled = r.enabled;
+      info.builtin = r.source->builtin;
+      info.proved_by_cases = !r.verify.cases.empty();
       if (sink) sink(context, &info);
     }
     return rules.ok() ? TN_OK : TN_ERR_INVALID;
@@ -106,9 +142,7 @@ tn_status test_rules(void* instance, const tn_rule_source* sources, uint32_t cou
   return sdk::guarded(diag, [&]() -> tn_status {
     auto& self = *static_cast<Instance*>(instance);
     const RuleSet rules(sources, count, self.ops, sdk::Diag(diag));
-    RuleTester tester(
-        {self.host, self.graph, self.edit, self.symbols, self.registry, self.get<tn_eval_api>(TN_EVAL_ID)},
-        self.ops, rules, seed);
+    RuleTester tester(self.test_services(), self.ops, rules, seed);
     bool found = false, passed = true;
     for (const auto& e : rules.entries()) {
       if (only_rule.size && e.rule->name != sdk::view(only_rule)) continue;
@@ -123,7 +157,53 @@ tn_status test_rules(void* instance, const tn_rule_source* sources, uint32_t cou
   });
 }
 
-const tn_rule_engine_api rule_engine = {sizeof(tn_rule_engine_api), 0, check_rules, test_rules};
+void give(void (*sink)(void*, const tn_rule_draft*), void* context, const Draft& draft, uint64_t occurrences,
+          uint64_t bytes_saved, const std::vector<tn_node>& roots) {
+  tn_rule_draft out{};
+  out.size = sizeof out;
+  out.nodes = draft.nodes;
+  out.name = sdk::str(draft.name);
+  out.text = sdk::str(draft.text);
+  out.summary = sdk::str(draft.summary);
+  out.occurrences = occurrences;
+  out.bytes_saved = bytes_saved;
+  out.roots = roots.data();
+  out.root_count = static_cast<uint32_t>(roots.size());
+  sink(context, &out);
+}
+
+tn_status learn_rules(void* instance, tn_graph* graph, const tn_learn_options* options,
+                      void (*sink)(void*, const tn_rule_draft*), void* context,
+                      const tn_diag* diag) noexcept {
+  return sdk::guarded(diag, [&] {
+    auto& self = *static_cast<Instance*>(instance);
+    const GraphAccess access(self.graph, self.symbols, graph);
+    LearnOptions wanted;
+    if (options && options->max_rules) wanted.max_rules = options->max_rules;
+    if (options && options->max_nodes) wanted.max_nodes = options->max_nodes;
+    if (options && options->min_occurrences) wanted.min_occurrences = options->min_occurrences;
+    for (const Learned& l : learn(self.test_services(), self.ops, access, wanted))
+      give(sink, context, l.draft, l.occurrences, l.bytes_saved, l.roots);
+  });
+}
+
+tn_status rule_from_nodes(void* instance, tn_graph* graph, const tn_node* nodes, uint32_t count, tn_str name,
+                          void (*sink)(void*, const tn_rule_draft*), void* context,
+                          const tn_diag* diag) noexcept {
+  return sdk::guarded(diag, [&] {
+    auto& self = *static_cast<Instance*>(instance);
+    const GraphAccess access(self.graph, self.symbols, graph);
+    const std::vector<tn_node> wanted(nodes, nodes + count);
+    std::string names;
+    for (const tn_node n : wanted) names += (names.empty() ? "" : ", ") + access.node_name(n);
+    const Draft draft = DraftWriter(self.test_services(), self.ops, access)
+                            .write(wanted, sdk::text(name), "Written from the nodes " + names + ".");
+    give(sink, context, draft, 1, draft.bytes_saved, {});
+  });
+}
+
+const tn_rule_engine_api rule_engine = {
+    sizeof(tn_rule_engine_api), 0, check_rules, test_rules, learn_rules, rule_from_nodes};
 
 /// Pass records whose run gets the instance, which holds the compiled rules: one pass a stage.
 struct Passes {

@@ -76,9 +76,16 @@ RuleSet::RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog&
                            std::to_string(at.line) + ":" + std::to_string(at.column),
                        "give it another name, or load one of the two files");
       }
-      if (strict && !r->verify.given)
-        findings.error("E212", r->offset, "rule '" + r->name + "' has no 'verify' section",
-                       "add cases that prove it, see docs/rules.md");
+      if (r->verify.cases.empty() && r->names_chain.empty()) {
+        if (strict)
+          findings.error("E212", r->offset, "rule '" + r->name + "' has no verify cases",
+                         "add cases that prove it, see docs/rules.md");
+        else if (!source->builtin)
+          findings.note(r->offset,
+                        "rule '" + r->name +
+                            "' has no verify cases; 'tenon rules test' proves it on graphs that it "
+                            "invents from the pattern");
+      }
       if (!twice) {
         Entry e;
         e.rule = std::move(r);

@@ -42,7 +42,7 @@ TEST_CASE("A rule of CANN fires, operands matched by index, attributes taken ove
   INFO(r.text());
   REQUIRE(r.nodes() == 1);
   const tn_node n = r.graph->nodes(0)[0];
-  CHECK(r.graph->op_name(n) == "ConvBiasAct");
+  CHECK(r.graph->op_name(n) == "fused::ConvBiasAct");
   CHECK(r.graph->node(n).input_count == 3);
   CHECK(r.graph->node(n).regions().size() == 1);
   CHECK(r.text().find("group = 1") != std::string::npos);

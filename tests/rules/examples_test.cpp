@@ -43,18 +43,26 @@ TEST_CASE("The worked examples load without an error and prove themselves", "[ru
     } lines;
     const tn_rule_source source{{name.data(), name.size()}, {text.data(), text.size()}, 0, 0};
     const tn_diag diag{sizeof(tn_diag), nullptr, [](void*, tn_severity, tn_str, tn_str, tn_str) {}};
-    CHECK(engine->record->test(
-              engine->instance, &source, 1, {nullptr, 0}, 1,
-              [](void* context, tn_str rule, tn_str what, int passed, tn_str why) {
-                auto& l = *static_cast<Lines*>(context);
-                l.passed += passed;
-                if (!passed)
-                  l.failed.push_back(std::string(rule.data, rule.size) + ", " +
-                                     std::string(what.data, what.size) + ": " +
-                                     std::string(why.data, why.size));
-              },
-              &lines, &diag) == TN_OK);
+    const tn_status status = engine->record->test(
+        engine->instance, &source, 1, {nullptr, 0}, 1,
+        [](void* context, tn_str rule, tn_str what, int passed, tn_str why) {
+          auto& l = *static_cast<Lines*>(context);
+          l.passed += passed;
+          if (!passed)
+            l.failed.push_back(std::string(rule.data, rule.size) + ", " + std::string(what.data, what.size) +
+                               ": " + std::string(why.data, why.size));
+        },
+        &lines, &diag);
     for (const auto& f : lines.failed) UNSCOPED_INFO(f);
+    if (name == "00_article_form.json") {  // the article's own operators, which nobody here has
+      REQUIRE(lines.failed.size() == 1);
+      CHECK(lines.failed[0] ==
+            "MyConvActivation, proof: nothing was proved: no loaded plugin defines operator 'MyConv'; load "
+            "one that does "
+            "(--plugin)");
+      continue;
+    }
+    CHECK(status == TN_OK);
     CHECK(lines.failed.empty());
     CHECK(lines.passed > 0);
   }
@@ -63,10 +71,13 @@ TEST_CASE("The worked examples load without an error and prove themselves", "[ru
 TEST_CASE("Every code that the rule language speaks has a page, and every page a code", "[rules][docs]") {
   std::set<std::string> spoken, pages;
   const std::regex code("\"(E[1-5][0-9][0-9])");
-  for (const auto& f : fs::recursive_directory_iterator(source_dir() + "/plugins/rules")) {
-    const std::string name = f.path().filename().string();
-    if (f.path().extension() != ".cpp" || name.find("_test.cpp") != std::string::npos) continue;
-    const std::string text = text_of(f.path());
+  std::vector<fs::path> sources{source_dir() + "/core/pipeline/switches.cpp"};
+  for (const auto& f : fs::recursive_directory_iterator(source_dir() + "/plugins/rules"))
+    sources.push_back(f.path());
+  for (const fs::path& path : sources) {
+    const std::string name = path.filename().string();
+    if (path.extension() != ".cpp" || name.find("_test.cpp") != std::string::npos) continue;
+    const std::string text = text_of(path);
     for (std::sregex_iterator i(text.begin(), text.end(), code), end; i != end; ++i) spoken.insert((*i)[1]);
   }
   for (const auto& f : fs::directory_iterator(source_dir() + "/docs/errors")) {

@@ -1,4 +1,4 @@
-// Every built-in rule is proved: graphs made from its own pattern compute the same before and after.
+// `tenon rules test`: every built-in rule is proved, and rules that are wrong are found out.
 #include <catch2/catch.hpp>
 
 #include "core/runtime/eval.hpp"
@@ -34,6 +34,25 @@ std::vector<Line> prove(const std::string& path, const std::string& text) {
   return lines;
 }
 
+const Line* failure(const std::vector<Line>& lines) {
+  for (const auto& l : lines)
+    if (!l.passed) return &l;
+  return nullptr;
+}
+const Line* line(const std::vector<Line>& lines, const std::string& name) {
+  for (const auto& l : lines)
+    if (l.name == name) return &l;
+  return nullptr;
+}
+
+/// A rule in one line: pattern nodes, outputs, replacement, and what else it has.
+std::string rule(const std::string& nodes, const std::string& replace, const std::string& more = {},
+                 bool body = false) {
+  return R"({"rule": "R", "pattern": {"nodes": {)" + nodes +
+         R"(}, "outputs": ["z"]}, "replace": {"nodes": {)" + replace + "}" +
+         (body ? R"(, "body": "origin")" : "") + "}" + (more.empty() ? "" : ", " + more) + "}";
+}
+
 }  // namespace
 
 TEST_CASE("Every built-in rule computes the same before and after, and keeps off its look-alikes") {
@@ -61,4 +80,142 @@ TEST_CASE("A rule that computes something else is found out") {
   CHECK(lines[0].text.find("element 0 is") != std::string::npos);
   CHECK_FALSE(lines[1].passed);
   CHECK(lines[1].text == "it fired");
+}
+
+TEST_CASE("What a case does not show is looked for: every kind of mistake") {
+  struct Wrong {
+    const char* what;
+    std::string text;
+    const char* where;  // the line that finds it
+    const char* said;
+  };
+  const std::string swap =
+      R"("t": {"op": "Transpose", "in": ["X"], "out": ["a"]}, "u": {"op": "Transpose", "in": ["a"], "out": ["z"]})";
+  const Wrong all[] = {
+      {"a scale that is lost",
+       rule(
+           R"("m": {"op": "MatMul", "in": ["A", "B"], "out": ["p"]}, "mul": {"op": "Mul", "in": ["p", {"const": true, "as": "k"}], "out": ["z"]})",
+           R"("f": {"op": "MatMul", "in": ["A", "B"], "out": ["z"]})",
+           R"("verify": {"cases": [{"A": [2, 3], "B": [3, 4], "k": 0.5}]})"),
+       "case 1", "element 0 is"},
+      {"a constant that is wrong",
+       rule(
+           R"("d": {"op": "Div", "in": ["X", 2.0], "out": ["a"]}, "n": {"op": "Neg", "in": ["a"], "out": ["z"]})",
+           R"("f": {"op": "Mul", "in": ["X", "k"], "out": ["z"]})",
+           R"x("let": {"k": "cast(-2.0, dtype(X))"}, "verify": {"cases": [{"X": [4]}]})x"),
+       "case 1", "element 0 is"},
+      {"axes that no guard looks at",
+       rule(
+           R"("e": {"op": "Exp", "in": ["X"], "out": ["a"]}, "s": {"op": "ReduceSum", "in": ["a", "ax"], "out": ["b"]}, "d": {"op": "Div", "in": ["a", "b"], "out": ["z"]})",
+           R"("f": {"op": "Softmax", "in": ["X"], "out": ["z"]})",
+           R"("verify": {"cases": [{"X": [2, 3, 4], "axes": [-1]}]})"),
+       "beyond the cases", "with axes = "},
+      {"an attribute that no guard looks at",
+       rule(
+           R"("s": {"op": "Softmax", "in": ["X"], "out": ["a"]}, "l": {"op": "Log", "in": ["a"], "out": ["z"]})",
+           R"("f": {"op": "LogSoftmax", "in": ["X"], "out": ["z"]})",
+           R"("verify": {"cases": [{"X": [2, 3]}]})"),
+       "beyond the cases", "with s.axis = 0: "},
+      {"a permutation that no guard looks at",
+       R"({"rule": "R", "pattern": {"nodes": {)" + swap +
+           R"(}, "outputs": ["z"]}, "replace": {"nodes": {"f": {"op": "Identity", "in": ["X"], "out": ["z"]}}},
+         "verify": {"cases": [{"X": [3, 3, 3]}]}})",
+       "beyond the cases", "perm = "},
+      {"integers, where the cases have reals",
+       rule(
+           R"("d": {"op": "Div", "in": ["X", "Y"], "out": ["a"]}, "m": {"op": "Mul", "in": ["a", "Y"], "out": ["z"]})",
+           R"("f": {"op": "Identity", "in": ["X"], "out": ["z"]})",
+           R"x("verify": {"inputs": {"*": "uniform(1,2)"}, "cases": [{"X": [4], "Y": [4]}]})x"),
+       "beyond the cases", "with type int"},
+      {"an optional node that is forgotten",
+       rule(
+           R"("m": {"op": "MatMul", "in": ["A", "B"], "out": ["p"]}, "b": {"op": "Add", "in": ["p", "C"], "out": ["q"], "optional": true}, "r": {"op": "Relu", "in": ["q"], "out": ["z"]})",
+           R"("f": {"op": "FusedMatMul", "domain": "tenon", "in": ["A", "B"], "out": ["z"], "attrs": {"activation": "'Relu'"}})",
+           R"("verify": {"cases": [{"A": [2, 3], "B": [3, 4], "absent": ["b"]}]})"),
+       "case 1", "element"},
+      {"operands that do not commute",
+       rule(
+           R"("s": {"op": "Sub", "in": ["X", {"const": true, "as": "k"}], "out": ["a"], "commute": true}, "n": {"op": "Neg", "in": ["a"], "out": ["z"]})",
+           R"("f": {"op": "Sub", "in": ["k", "X"], "out": ["z"]})",
+           R"("verify": {"cases": [{"X": [4], "k": 0.5}]})"),
+       "case 1", "[s swapped]"},
+      {"one operator of a list",
+       rule(
+           R"("m": {"op": "Neg", "in": ["X"], "out": ["a"]}, "r": {"op": ["Abs", "Relu"], "in": ["a"], "out": ["z"]})",
+           R"("f": {"op": "Abs", "in": ["X"], "out": ["z"]})", R"("verify": {"cases": [{"X": [6]}]})"),
+       "case 1", "element"},
+      {"a shape that is broadcast",
+       rule(
+           R"("s": {"op": "Add", "in": ["X", "Y"], "out": ["a"]}, "m": {"op": "ReduceSum", "in": ["a"], "out": ["z"]})",
+           R"("u": {"op": "ReduceSum", "in": ["X"], "out": ["b"]}, "v": {"op": "ReduceSum", "in": ["Y"], "out": ["c"]}, "f": {"op": "Add", "in": ["b", "c"], "out": ["z"]})",
+           R"("once": true, "verify": {"cases": [{"X": [2, 3], "Y": [2, 3]}]})"),
+       "beyond the cases", "of shape"},
+      {"a number that only this case has",
+       rule(
+           R"("p": {"op": "Pow", "in": ["X", {"const": true, "as": "e"}], "out": ["a"]}, "n": {"op": "Neg", "in": ["a"], "out": ["z"]})",
+           R"("m": {"op": "Mul", "in": ["X", "X"], "out": ["b"]}, "f": {"op": "Neg", "in": ["b"], "out": ["z"]})",
+           R"x("once": true, "verify": {"inputs": {"*": "uniform(1,2)"}, "cases": [{"X": [4], "e": 2.0}]})x"),
+       "beyond the cases", "with e times"},
+      {"no case at all",
+       rule(
+           R"("n": {"op": "Neg", "in": ["X"], "out": ["a"]}, "s": {"op": "Add", "in": ["a", "Y"], "out": ["z"]})",
+           R"("f": {"op": "Sub", "in": ["X", "Y"], "out": ["z"]})"),
+       "invented graphs", "element 0 is"},
+  };
+  for (const Wrong& w : all) {
+    const auto lines = prove("wrong.json", w.text);
+    std::string said;
+    for (const auto& l : lines) said += (l.passed ? "ok " : "FAIL ") + l.name + ": " + l.text + "\n";
+    INFO(w.what << "\n" << said);
+    const Line* found = failure(lines);
+    REQUIRE(found);
+    CHECK(found->name == w.where);
+    CHECK(found->text.find(w.said) != std::string::npos);
+  }
+}
+
+TEST_CASE("A rule without cases is proved on invented graphs; one that nothing proves fails") {
+  const auto good = prove(
+      "good.json",
+      rule(
+          R"("m": {"op": "MatMul", "in": ["A", "B"], "out": ["p"]}, "s": {"op": "Add", "in": ["p", "C"], "out": ["q"]}, "r": {"op": "Relu", "in": ["q"], "out": ["z"]})",
+          R"("f": {"op": "MyFused", "domain": "test", "in": ["A", "B", "C"], "out": ["z"]})", {}, true));
+  for (const auto& l : good) INFO(l.name << ": " << l.text);
+  CHECK_FALSE(failure(good));
+  REQUIRE(line(good, "invented graphs"));
+  CHECK(line(good, "invented graphs")->text.find("graphs equal") != std::string::npos);
+
+  const auto never = prove(
+      "never.json",
+      rule(R"("n": {"op": "Neg", "in": ["X"], "out": ["a"]}, "m": {"op": "Neg", "in": ["a"], "out": ["z"]})",
+           R"("f": {"op": "Identity", "in": ["X"], "out": ["z"]})",
+           R"("where": [{"expr": "rank(X) == 77", "why": "not so many axes"}])"));
+  REQUIRE(never.size() == 1);
+  CHECK_FALSE(never[0].passed);
+  CHECK(never[0].text.find("nothing was proved: ") == 0);
+  CHECK(never[0].text.find("not so many axes") != std::string::npos);
+}
+
+TEST_CASE("The articles' chains are proved too") {
+  const auto lines = prove(
+      "chain.json",
+      R"({"fusion_type": "ConvAct", "pattern": ["Conv", "BatchNormalization?", "Relu|LeakyRelu"], "fused_op": "MyFused"})");
+  std::string said;
+  for (const auto& l : lines) said += l.name + ": " + l.text + "\n";
+  INFO(said);
+  CHECK_FALSE(failure(lines));
+  CHECK(line(lines, "invented graphs"));
+}
+
+TEST_CASE("Variants that no graph made fire are named") {
+  const auto lines = prove(
+      "v.json",
+      rule(
+          R"("n": {"op": "Neg", "in": ["X"], "out": ["a"]}, "o": {"op": "Abs", "in": ["a"], "out": ["b"], "optional": true}, "m": {"op": "Relu", "in": ["b"], "out": ["z"]})",
+          R"("f": {"op": "MyFused", "domain": "test", "in": ["X"], "out": ["z"]})",
+          R"x("where": ["present(o)"], "verify": {"cases": [{"X": [4]}]})x", true));
+  CHECK_FALSE(failure(lines));
+  REQUIRE(line(lines, "variants"));
+  CHECK(line(lines, "variants")->text ==
+        "1 of 2 proved; never fired: without o (where[0]: present(o): present(o) = false)");
 }

@@ -221,7 +221,11 @@ void add_activation(Plugin& p) {
       .decompose<decompose_thresholded_relu>()
       .alias("thresholded_relu");
   define(p, "Shrink").flags(flags).infer<infer_same>().decompose<decompose_shrink>();
-  define(p, "Softmax").infer<infer_softmax>().upgrade<upgrade_softmax>().decompose<decompose_softmax>();
+  define(p, "Softmax")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_softmax>()
+      .upgrade<upgrade_softmax>()
+      .decompose<decompose_softmax>();
   define(p, "LogSoftmax")
       .infer<infer_softmax>()
       .upgrade<upgrade_softmax>()

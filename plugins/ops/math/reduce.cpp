@@ -160,26 +160,56 @@ void decompose_log_sum(Editor& e, const Node& n) {
 }  // namespace
 
 void add_reduce(Plugin& p) {
-  define(p, "ReduceSum").infer<infer_sum>().upgrade<upgrade_reduce>().alias("reduce_sum");
-  define(p, "ReduceProd").infer<infer_product>().upgrade<upgrade_reduce>().alias("reduce_prod");
-  define(p, "ReduceMin").infer<infer_min>().upgrade<upgrade_reduce>().alias("reduce_min");
-  define(p, "ReduceMax").infer<infer_max>().upgrade<upgrade_reduce>().alias("reduce_max");
-  define(p, "ReduceMean").infer<infer_shape_only>().upgrade<upgrade_reduce>().alias("reduce_mean");
-  define(p, "ReduceL1").infer<infer_shape_only>().upgrade<upgrade_reduce>().decompose<decompose_l1>();
-  define(p, "ReduceL2").infer<infer_shape_only>().upgrade<upgrade_reduce>().decompose<decompose_l2>();
+  define(p, "ReduceSum")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_sum>()
+      .upgrade<upgrade_reduce>()
+      .alias("reduce_sum");
+  define(p, "ReduceProd")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_product>()
+      .upgrade<upgrade_reduce>()
+      .alias("reduce_prod");
+  define(p, "ReduceMin")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_min>()
+      .upgrade<upgrade_reduce>()
+      .alias("reduce_min");
+  define(p, "ReduceMax")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_max>()
+      .upgrade<upgrade_reduce>()
+      .alias("reduce_max");
+  define(p, "ReduceMean")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_shape_only>()
+      .upgrade<upgrade_reduce>()
+      .alias("reduce_mean");
+  define(p, "ReduceL1")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_shape_only>()
+      .upgrade<upgrade_reduce>()
+      .decompose<decompose_l1>();
+  define(p, "ReduceL2")
+      .flags(TN_OP_REDUCTION)
+      .infer<infer_shape_only>()
+      .upgrade<upgrade_reduce>()
+      .decompose<decompose_l2>();
   define(p, "ReduceLogSum")
+      .flags(TN_OP_REDUCTION)
       .infer<infer_shape_only>()
       .upgrade<upgrade_reduce>()
       .decompose<decompose_log_sum>();
-  define(p, "ReduceLogSumExp").infer<infer_shape_only>().upgrade<upgrade_reduce>();
+  define(p, "ReduceLogSumExp").flags(TN_OP_REDUCTION).infer<infer_shape_only>().upgrade<upgrade_reduce>();
   define(p, "ReduceSumSquare")
+      .flags(TN_OP_REDUCTION)
       .infer<infer_shape_only>()
       .upgrade<upgrade_reduce>()
       .decompose<decompose_sum_square>();
-  define(p, "ArgMax").infer<infer_arg>();
-  define(p, "ArgMin").infer<infer_arg>();
-  define(p, "CumSum").infer<infer_cumulative>();
-  define(p, "CumProd").infer<infer_cumulative>();
+  define(p, "ArgMax").flags(TN_OP_REDUCTION).infer<infer_arg>();
+  define(p, "ArgMin").flags(TN_OP_REDUCTION).infer<infer_arg>();
+  define(p, "CumSum").flags(TN_OP_REDUCTION).infer<infer_cumulative>();
+  define(p, "CumProd").flags(TN_OP_REDUCTION).infer<infer_cumulative>();
 }
 
 }  // namespace tenon::ops

@@ -268,6 +268,7 @@ void decompose_lp_norm(Editor& e, const Node& n) {
 
 void add_norm(Plugin& p) {
   define(p, "BatchNormalization")
+      .flags(TN_OP_REDUCTION)
       .infer<infer_batch_norm>()
       .upgrade<upgrade_batch_norm>()
       .decompose<decompose_batch_norm>()
@@ -276,22 +277,26 @@ void add_norm(Plugin& p) {
       .alias("bn")
       .alias("batch_normalization");
   define(p, "InstanceNormalization")
+      .flags(TN_OP_REDUCTION)
       .infer<infer_channel_norm>()
       .decompose<decompose_instance_norm>()
       .alias("instancenorm")
       .alias("instance_norm");
   define(p, "GroupNormalization")
+      .flags(TN_OP_REDUCTION)
       .infer<infer_channel_norm>()
       .upgrade<upgrade_group_norm>()
       .decompose<decompose_group_norm>()
       .alias("groupnorm")
       .alias("group_norm");
   define(p, "LayerNormalization")
+      .flags(TN_OP_REDUCTION)
       .infer<infer_layer_norm>()
       .decompose<decompose_layer_norm>()
       .alias("layernorm")
       .alias("layer_norm");
   define(p, "RMSNormalization")
+      .flags(TN_OP_REDUCTION)
       .infer<infer_layer_norm>()
       .decompose<decompose_rms_norm>()
       .alias("rmsnorm")

@@ -157,11 +157,11 @@ void infer_one_hot(Infer& c) {
 }  // namespace
 
 void add_indexing(Plugin& p) {
-  define(p, "Gather").infer<infer_gather>();
-  define(p, "GatherElements").infer<infer_gather_elements>();
-  define(p, "GatherND").infer<infer_gather_nd>().alias("gather_nd");
-  define(p, "ScatterElements").infer<infer_scatter_elements>();
-  define(p, "ScatterND").infer<infer_scatter_nd>().alias("scatter_nd");
+  define(p, "Gather").flags(TN_OP_MOVES).infer<infer_gather>();
+  define(p, "GatherElements").flags(TN_OP_MOVES).infer<infer_gather_elements>();
+  define(p, "GatherND").flags(TN_OP_MOVES).infer<infer_gather_nd>().alias("gather_nd");
+  define(p, "ScatterElements").flags(TN_OP_MOVES).infer<infer_scatter_elements>();
+  define(p, "ScatterND").flags(TN_OP_MOVES).infer<infer_scatter_nd>().alias("scatter_nd");
   define(p, "Scatter").infer<infer_scatter>().upgrade<upgrade_scatter>();
   define(p, "OneHot").infer<infer_one_hot>().alias("one_hot");
 }

@@ -207,9 +207,9 @@ void upgrade_pad(Editor& e, const Node& n) {
 }  // namespace
 
 void add_join_split(Plugin& p) {
-  define(p, "Concat").infer<infer_concat>().upgrade<upgrade_concat>().alias("concatenate");
-  define(p, "Split").infer<infer_split>().upgrade<upgrade_split>();
-  define(p, "Pad").infer<infer_pad>().upgrade<upgrade_pad>();
+  define(p, "Concat").flags(TN_OP_MOVES).infer<infer_concat>().upgrade<upgrade_concat>().alias("concatenate");
+  define(p, "Split").flags(TN_OP_MOVES).infer<infer_split>().upgrade<upgrade_split>();
+  define(p, "Pad").flags(TN_OP_MOVES).infer<infer_pad>().upgrade<upgrade_pad>();
 }
 
 }  // namespace tenon::ops

@@ -272,11 +272,13 @@ void add_reshape(Plugin& p) {
       .upgrade<upgrade_axes>()
       .alias("expand_dims");
   define(p, "DepthToSpace")
+      .flags(TN_OP_MOVES)
       .infer<infer_depth_to_space>()
       .decompose<decompose_depth_to_space>()
       .alias("depth_to_space")
       .alias("pixel_shuffle");
   define(p, "SpaceToDepth")
+      .flags(TN_OP_MOVES)
       .infer<infer_space_to_depth>()
       .decompose<decompose_space_to_depth>()
       .alias("space_to_depth");

@@ -157,7 +157,7 @@ void add_selection(Plugin& p) {
   define(p, "Compress").infer<infer_compress>();
   define(p, "Unique").infer<infer_unique>();
   define(p, "NonMaxSuppression").infer<infer_non_max_suppression>().alias("nms");
-  define(p, "Trilu").infer<infer_trilu>();
+  define(p, "Trilu").flags(TN_OP_MOVES).infer<infer_trilu>();
   define(p, "EyeLike").flags(TN_OP_SHAPE_ONLY).infer<infer_eye_like>();
 }
 

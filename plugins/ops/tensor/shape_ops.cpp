@@ -162,9 +162,9 @@ void upgrade_tile(Editor& e, const Node& n) {
 void add_shape_ops(Plugin& p) {
   define(p, "Shape").flags(TN_OP_SHAPE_ONLY).infer<infer_shape>().alias("shape_of");
   define(p, "Size").flags(TN_OP_SHAPE_ONLY).infer<infer_size>();
-  define(p, "Transpose").infer<infer_transpose>().alias("permute");
-  define(p, "Expand").infer<infer_expand>().alias("broadcast_to");
-  define(p, "Tile").infer<infer_tile>().upgrade<upgrade_tile>();
+  define(p, "Transpose").flags(TN_OP_MOVES).infer<infer_transpose>().alias("permute");
+  define(p, "Expand").flags(TN_OP_MOVES).infer<infer_expand>().alias("broadcast_to");
+  define(p, "Tile").flags(TN_OP_MOVES).infer<infer_tile>().upgrade<upgrade_tile>();
 }
 
 }  // namespace tenon::ops

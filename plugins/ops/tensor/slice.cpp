@@ -187,7 +187,7 @@ void upgrade_slice(Editor& e, const Node& n) {
 }  // namespace
 
 void add_slice(Plugin& p) {
-  define(p, "Slice").infer<infer_slice>().upgrade<upgrade_slice>().alias("strided_slice");
+  define(p, "Slice").flags(TN_OP_MOVES).infer<infer_slice>().upgrade<upgrade_slice>().alias("strided_slice");
 }
 
 }  // namespace tenon::ops

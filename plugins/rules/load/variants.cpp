@@ -174,6 +174,28 @@ std::vector<Variant> expand(const Rule& rule) {
   return all;
 }
 
+std::string variant_text(const Variant& v, const OpCatalog& ops) {
+  std::string text;
+  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ", ") + word; };
+  for (const auto& n : v.pattern->nodes) {
+    if (n.node == none) continue;
+    const std::string& name = v.rule->nodes[n.node];
+    size_t copies = 0;
+    const Alternative* what = nullptr;
+    for (const auto& x : v.nodes)
+      if (x.from == &n) ++copies, what = x.what;
+    if (copies == 0)
+      add("without " + name);
+    else if (n.repeat_max > 1)
+      add(name + " x" + std::to_string(copies));
+    if (what && n.alternatives.size() > 1) add(name + " " + std::string(ops.text(what->ops[0])));
+  }
+  if (v.rule->patterns.size() > 1)
+    for (size_t i = 0; i < v.rule->patterns.size(); ++i)
+      if (&v.rule->patterns[i] == v.pattern) add("pattern " + std::to_string(i + 1));
+  return text;
+}
+
 void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings) {
   for (const auto& p : rule.patterns)
     if (const size_t n = variant_count(p); n > max_variants) {

@@ -32,6 +32,10 @@ struct Variant {
 /// Largest first; at most max_variants.
 std::vector<Variant> expand(const Rule& rule);
 
+/// "without sc, dv Div": which optional nodes and alternatives a variant has; empty: the rule has but one
+/// form.
+std::string variant_text(const Variant& variant, const OpCatalog& ops);
+
 /// E204, E209 and unreachable nodes, found when the rule is loaded.
 void check_variants(const Rule& rule, const OpCatalog& ops, Findings& findings);
 

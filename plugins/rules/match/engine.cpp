@@ -101,7 +101,8 @@ void Engine::run() {
       nodes.push_back(ids[i]);
     }
   }
-  for (int64_t round = 0; round < options_.max_rounds && !nodes.empty() && !limit_ && !listener_.cancelled();
+  for (int64_t round = 0;
+       round < options_.max_rounds && !nodes.empty() && !limit_ && !undone_ && !listener_.cancelled();
        ++round) {
     sweep(nodes);
     const uint64_t before = applied_;
@@ -121,6 +122,7 @@ void Engine::run() {
       return topological(a) != topological(b) ? topological(a) < topological(b) : a < b;
     });
   }
+  if (undone_) return;
   if (!nodes.empty() && !limit_ && !listener_.cancelled()) {
     // Do rules still act on what they made? Then it is the limit that stopped them.
     sweep(nodes);
@@ -175,6 +177,7 @@ void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node
   bool over_budget = false;
   Match match;
   uint32_t refused_size = 0;
+  ++states_[entry].roots;
   for (const uint32_t v : variants) {
     const Variant& variant = e.variants[v];
     const int before = refusal.progress;
@@ -199,7 +202,7 @@ void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node
     const uint32_t size = static_cast<uint32_t>(variant.nodes.size());
     // Fewest nodes missing, not most found: else the largest variant always wins.
     if (options_.detailed && m.at != near.at &&
-        (near_size == 0 || size - m.matched < near_size - near.matched) && (m.matched > 0)) {
+        (near_size == 0 || size - m.matched < near_size - near.matched)) {
       near = m;
       near_size = size;
     }
@@ -215,6 +218,8 @@ void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node
     Refusal r;
     r.reason = TN_REASON_STRUCTURE;
     r.value = near.value;
+    r.variant = near.variant;
+    r.nodes = near.nodes;
     r.expr = near.wanted.empty() ? "" : "wanted " + near.wanted;
     if (near.at != TN_NONE)
       r.got = graph_.node_name(near.at) + " is " + std::string(graph_.op_name(graph_.node(near.at).op));
@@ -242,7 +247,7 @@ void Engine::apply_round() {
   reach_.resize(graph_.api()->node_bound(graph_.raw()), 0);
   size_t done = 0;
   for (const auto& c : candidates_) {
-    if (limit_ || (++done % 256 == 0 && listener_.cancelled())) return;
+    if (limit_ || undone_ || (++done % 256 == 0 && listener_.cancelled())) return;
     if (states_[c.entry].active) apply(c);
   }
 }
@@ -251,6 +256,7 @@ void Engine::lost(const Candidate& c) {
   Refusal r;
   r.reason = TN_REASON_LOST;
   r.progress = 0;
+  r.variant = &rules_.entries()[c.entry].variants[c.variant];
   for (uint32_t i = 0; i < c.size; ++i) {
     const auto gone = erased_by_.find(pool_[c.first_node + i]);
     if (gone == erased_by_.end()) continue;
@@ -258,6 +264,7 @@ void Engine::lost(const Candidate& c) {
     const auto& winner = rules_.entries()[gone->second.entry];
     r.got = "lost to " + winner.rule->name + " (priority " + std::to_string(winner.rule->priority) + ")";
     if (gone->second.made != TN_NONE) r.got += " at " + graph_.node_name(gone->second.made);
+    r.by.push_back(winner.rule->name);
     break;
   }
   if (r.got.empty()) r.got = "lost to an earlier rewrite beside it";
@@ -289,6 +296,7 @@ void Engine::apply(const Candidate& c) {
       if (info.inputs[i] != TN_NONE) boundary.push_back(info.inputs[i]);
     if (options_.detailed) names += (names.empty() ? "" : ", ") + graph_.node_name(n);
   }
+  if (!checked(c, match)) return;
   refusal = {};
   const auto outcome = rewriter_.apply(match, &refusal);
   if (outcome == Rewriter::LimitReached) {
@@ -302,6 +310,8 @@ void Engine::apply(const Candidate& c) {
                                  "' is off for the rest of this run: " + std::to_string(state.rollbacks) +
                                  " rewrites in a row were undone, the last because " + refusal.got);
     }
+    refusal.variant = match.variant;
+    refusal.nodes = match.nodes;
     return refuse(c.entry, c.anchor, std::move(refusal), c.size, c.size);
   }
   state.rollbacks = 0;
@@ -335,12 +345,15 @@ void Engine::apply(const Candidate& c) {
   x.value = TN_NONE;
   x.matched_nodes = x.pattern_nodes = c.size;
   std::string got;
+  std::string variant;
   if (options_.detailed) {
     got = graph_.node_name(x.root) + " <- " + names;
-    if (rewriter_.constant_bytes_added())
-      got += "; new constants: " + std::to_string(rewriter_.constant_bytes_added()) + " bytes";
+    variant = variant_text(e.variants[c.variant], ops_);
   }
   x.got = sdk::str(got);
+  x.variant = sdk::str(variant);
+  x.constants_added = rewriter_.constant_bytes_added();
+  x.constants_removed = rewriter_.constant_bytes_matched();
   listener_.explain(x);
 }
 
@@ -377,6 +390,57 @@ void Engine::spread(tn_node from, uint32_t depth) {
   }
 }
 
+/// False: the match would compute something else, so the rule is off and this run is for nothing.
+bool Engine::checked(const Candidate& c, const Match& match) {
+  const std::string wrong = listener_.check(c.entry, c.variant, match);
+  if (wrong.empty()) return true;
+  const Rule& rule = *rules_.entries()[c.entry].rule;
+  states_[c.entry].active = false;
+  undone_ = true;
+  Told told;
+  told.refusal.reason = TN_REASON_VERIFY;
+  told.refusal.expr = "the match computes the same before and after";
+  told.refusal.got = wrong;
+  told.refusal.hint = "tenon rules test " + rule.source->path + " --rule " + rule.name;
+  told.refusal.nodes = match.nodes;
+  told.refusal.variant = match.variant;
+  told.matched_nodes = told.pattern_nodes = c.size;
+  tell_one(c.entry, c.anchor, told);
+  const auto at = rule.source->place(rule.offset);
+  listener_.warn("E320", "rule '" + rule.name + "' (" + rule.source->path + ":" + std::to_string(at.line) +
+                             ") is off for this run and what it did is undone: at " +
+                             graph_.node_name(c.anchor) +
+                             " its replacement computes something else: " + wrong + "; " + told.refusal.hint);
+  return false;
+}
+
+void Engine::tell_one(uint32_t entry, tn_node root, const Told& t) {
+  const Refusal& r = t.refusal;
+  const std::string variant = options_.detailed && r.variant ? variant_text(*r.variant, ops_) : std::string();
+  std::vector<tn_str> by;
+  for (const auto& b : r.by) by.push_back(sdk::str(b));
+  std::vector<tn_node> nodes;  // those that are still there
+  for (const tn_node n : r.nodes)
+    if (n != TN_NONE && n != root && graph_.node(n).alive) nodes.push_back(n);
+  tn_explain_record x{};
+  x.size = sizeof x;
+  x.reason = r.reason;
+  x.who = sdk::str(rules_.entries()[entry].rule->name);
+  x.root = graph_.node(root).alive ? root : TN_NONE;
+  x.value = r.value != TN_NONE && graph_.value(r.value).kind == TN_VALUE_DEAD ? TN_NONE : r.value;
+  x.expr = sdk::str(r.expr);
+  x.got = sdk::str(r.got);
+  x.hint = sdk::str(r.hint);
+  x.matched_nodes = t.matched_nodes;
+  x.pattern_nodes = t.pattern_nodes;
+  x.variant = sdk::str(variant);
+  x.by = by.data();
+  x.by_count = static_cast<uint32_t>(by.size());
+  x.nodes = nodes.data();
+  x.node_count = static_cast<uint32_t>(nodes.size());
+  listener_.explain(x);
+}
+
 /// Reasons as they stand at the end, in the order of rules and places, then the counts.
 void Engine::tell() {
   std::vector<std::pair<uint64_t, const Told*>> all;
@@ -390,27 +454,14 @@ void Engine::tell() {
     // What was refused at a node that another rule took away since is of no interest.
     if (t->refusal.reason != TN_REASON_LOST && !graph_.node(static_cast<tn_node>(k & 0xffffffffu)).alive)
       continue;
-    State& state = states_[k >> 32];
-    if (t->refusal.reason != TN_REASON_STRUCTURE) ++state.matched;
-    tn_explain_record x{};
-    x.size = sizeof x;
-    x.reason = t->refusal.reason;
-    x.who = sdk::str(rules_.entries()[k >> 32].rule->name);
-    x.root = static_cast<tn_node>(k & 0xffffffffu);
-    if (!graph_.node(x.root).alive) x.root = TN_NONE;
-    x.value = t->refusal.value;
-    if (x.value != TN_NONE && graph_.value(x.value).kind == TN_VALUE_DEAD) x.value = TN_NONE;
-    x.expr = sdk::str(t->refusal.expr);
-    x.got = sdk::str(t->refusal.got);
-    x.hint = sdk::str(t->refusal.hint);
-    x.matched_nodes = t->matched_nodes;
-    x.pattern_nodes = t->pattern_nodes;
-    listener_.explain(x);
+    if (t->refusal.reason != TN_REASON_STRUCTURE) ++states_[k >> 32].matched;
+    tell_one(static_cast<uint32_t>(k >> 32), static_cast<tn_node>(k & 0xffffffffu), *t);
   }
   for (uint32_t e = 0; e < states_.size(); ++e) {
     const State& s = states_[e];
     if (s.matched + s.applied)
       listener_.count(rules_.entries()[e].rule->name, s.matched + s.applied, s.applied);
+    if (s.roots) listener_.tried(rules_.entries()[e].rule->name, s.roots);
   }
 }
 

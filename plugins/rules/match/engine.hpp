@@ -22,7 +22,11 @@ class EngineListener {
   virtual std::string_view switch_of(const std::string&) { return {}; }
   virtual void explain(const tn_explain_record&) {}
   virtual void count(const std::string&, uint64_t, uint64_t) {}
+  virtual void tried(const std::string&, uint64_t /*roots*/) {}
   virtual void warn(const std::string&, const std::string&) {}
+  /// Before a match is rewritten; empty: go on. Else why the rule is wrong: it is off from then on, and what
+  /// it did is undone by whoever runs the engine.
+  virtual std::string check(uint32_t /*entry*/, uint32_t /*variant*/, const Match&) { return {}; }
   virtual bool cancelled() { return false; }
 };
 
@@ -36,7 +40,7 @@ class Engine {
  private:
   struct State {  // of a rule
     bool active = false;
-    uint64_t matched = 0, applied = 0;
+    uint64_t matched = 0, applied = 0, roots = 0;
     uint32_t rollbacks = 0;  // since the last success
   };
   struct Candidate {
@@ -72,7 +76,9 @@ class Engine {
   uint32_t topological(tn_node n);
   void refuse(uint32_t entry, tn_node root, Refusal refusal, uint32_t matched, uint32_t pattern);
   void lost(const Candidate& c);
+  bool checked(const Candidate& c, const Match& match);
   void tell();
+  void tell_one(uint32_t entry, tn_node root, const Told& told);
 
   const GraphAccess& graph_;
   const OpCatalog& ops_;
@@ -95,7 +101,7 @@ class Engine {
   std::unordered_map<tn_node, std::vector<const Rule*>> tags_;  // rules flagged once that made a node
   std::unordered_map<uint64_t, Told> told_;                     // by (entry, root)
   uint64_t near_misses_ = 0, applied_ = 0;
-  bool limit_ = false;
+  bool limit_ = false, undone_ = false;
 };
 
 }  // namespace tenon::rules

@@ -159,7 +159,11 @@ bool MatchChecker::refuse(int progress, tn_reason reason, tn_value value,
   refusal_->progress = progress;
   refusal_->reason = reason;
   refusal_->value = value;
-  if (detailed_) text(*refusal_);
+  refusal_->variant = match_->variant;
+  if (detailed_) {
+    text(*refusal_);
+    refusal_->nodes = match_->nodes;
+  }
   return false;
 }
 
@@ -384,6 +388,7 @@ bool MatchChecker::escapes() {
                 : inside > 1        ? graph_.node_name(use.node) + " reads it twice"
                                     : "it is also read by " + graph_.node_name(use.node);
         if (inside < 2) r.hint = "escape \"keep\", or fuse the other reader first";
+        if (use.node != TN_NONE) r.by.push_back(graph_.node_name(use.node));
       });
     }
     return true;

@@ -12,6 +12,9 @@ struct Refusal {
   int progress = -1;                   // how far the check had come; the furthest refusal is told
   tn_value value = TN_NONE;
   std::string expr, got, hint;
+  std::vector<std::string> by{};     // nodes that stood in the way
+  std::vector<tn_node> nodes{};      // that fitted
+  const Variant* variant = nullptr;  // the form of the rule that was tried
   bool any() const { return reason != TN_REASON_COUNT; }
 };
 

@@ -88,7 +88,9 @@ void Matcher::miss(tn_node at, tn_value value, const VariantNode* wanted) {
   uint32_t matched = 0;
   for (const tn_node n : match_->nodes) matched += n != TN_NONE;
   if (matched <= near_.matched && near_.at != TN_NONE) return;
-  near_ = {matched, at, value, {}};
+  near_ = {matched, at, value, {}, {}, variant_};
+  for (const tn_node n : match_->nodes)
+    if (n != TN_NONE) near_.nodes.push_back(n);
   if (wanted)
     for (const tn_sym s : wanted->what->ops)
       near_.wanted += (near_.wanted.empty() ? "" : "|") + std::string(ops_.text(s));

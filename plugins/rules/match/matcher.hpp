@@ -93,7 +93,9 @@ struct NearMiss {
   uint32_t matched = 0;  // nodes of the pattern
   tn_node at = TN_NONE;
   tn_value value = TN_NONE;
-  std::string wanted;  // "Relu|Sigmoid"; filled when details are wanted
+  std::string wanted;                // "Relu|Sigmoid"; filled when details are wanted
+  std::vector<tn_node> nodes;        // that fitted
+  const Variant* variant = nullptr;  // whose attempt it was
 };
 
 class Matcher {

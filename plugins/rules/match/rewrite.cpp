@@ -317,6 +317,7 @@ bool Rewriter::growth(Refusal* refusal) {
     else if (let_is_operand(i) && lets_[i].kind == gx::Value::Tensor)
       after += sdk::packed_bytes(lets_[i].tensor.dtype, lets_[i].tensor.count());
   added_ = after;
+  matched_bytes_ = before;
   if (static_cast<double>(after) <= rule_->max_const_growth * static_cast<double>(before) + 65536)
     return true;
   *refusal = {TN_REASON_COST,

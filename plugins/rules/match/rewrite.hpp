@@ -45,6 +45,7 @@ class Rewriter {
   /// Nodes made by the last rewrite, in the matched region.
   const std::vector<tn_node>& made() const { return made_; }
   uint64_t constant_bytes_added() const { return added_; }
+  uint64_t constant_bytes_matched() const { return added_ ? matched_bytes_ : 0; }
 
  private:
   bool compute(Refusal* refusal);
@@ -88,7 +89,7 @@ class Rewriter {
   std::vector<std::vector<OwnedAttribute>> attrs_, body_attrs_;
   std::vector<std::pair<tn_value, tn_value>> taken_;  // results of the match and what took their place
   std::vector<tn_node> made_;
-  uint64_t added_ = 0;
+  uint64_t added_ = 0, matched_bytes_ = 0;
   bool inexact_ = false;  // an attribute was rounded to float32
 };
 

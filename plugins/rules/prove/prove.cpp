@@ -1,84 +1,33 @@
 #include "prove/prove.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <map>
 
+#include "prove/compare.hpp"
 #include "prove/prove_graph.hpp"
+#include "prove/variation.hpp"
 
 namespace tenon::rules {
 namespace {
 
-struct Outputs {
-  std::vector<sdk::OwnedTensor> tensors;
-  std::string failure;
-  bool unsupported = false;
-};
+constexpr size_t most_orders = 64;       // of a variant's operands, in one case
+constexpr size_t most_invented = 4000;   // attempts to invent a graph, of all variants of a rule
+constexpr size_t wanted_of_variant = 3;  // invented graphs that fire
+constexpr size_t most_changes = 800;     // of all variants of a rule
+constexpr size_t depth_first_attempts = 120;
 
-Outputs run(const TestServices& s, const CaseGraph& g) {
-  Outputs out;
-  std::vector<tn_tensor> in;
-  for (const auto& t : g.inputs()) in.push_back(t.raw());
-  sdk::DiagBuffer said;
-  const tn_status status = s.eval->run(
-      s.host, g.raw(), in.data(), static_cast<uint32_t>(in.size()),
-      [](void* context, uint32_t index, const tn_tensor* t) {
-        auto& list = *static_cast<std::vector<sdk::OwnedTensor>*>(context);
-        if (list.size() <= index) list.resize(index + 1);
-        list[index] = sdk::OwnedTensor(*t);
-      },
-      &out.tensors, said.raw());
-  out.unsupported = status == TN_ERR_UNSUPPORTED;
-  if (status != TN_OK) out.failure = said.text().empty() ? "the host could not run it" : said.text();
-  return out;
-}
-
-/// Empty when equal within the tolerance.
-std::string compare(const sdk::OwnedTensor& wanted, const sdk::OwnedTensor& got, const Tolerance& t) {
-  if (wanted.dims() != got.dims())
-    return "shape " + sdk::dims_text(got.dims()) + " instead of " + sdk::dims_text(wanted.dims());
-  if (wanted.dtype() != got.dtype())
-    return std::string("type ") + sdk::dtype_name(got.dtype()) + " instead of " +
-           sdk::dtype_name(wanted.dtype());
-  const auto a = wanted.view(), b = got.view();
-  double dot = 0, aa = 0, bb = 0;
-  for (int64_t i = 0; i < a.count(); ++i) {
-    const double x = a.float_at(i), y = b.float_at(i);
-    if (std::isnan(x) && std::isnan(y)) continue;
-    if (x == y) {
-      dot += x * y, aa += x * x, bb += y * y;
-      continue;
-    }
-    if (!(std::fabs(x - y) <= t.atol + t.rtol * std::fabs(x)))
-      return sdk::format("element %lld is %.9g instead of %.9g (rtol %g, atol %g)", static_cast<long long>(i),
-                         y, x, t.rtol, t.atol);
-    if (t.max_ulp >= 0 && wanted.dtype() == TN_FLOAT32) {
-      int32_t u = 0, v = 0;
-      std::memcpy(&u, wanted.data<float>() + i, 4);
-      std::memcpy(&v, got.data<float>() + i, 4);
-      const double ulp = std::fabs(static_cast<double>(u < 0 ? INT32_MIN - static_cast<int64_t>(u) : u) -
-                                   static_cast<double>(v < 0 ? INT32_MIN - static_cast<int64_t>(v) : v));
-      if (ulp > t.max_ulp)
-        return sdk::format("element %lld differs by %.0f units in the last place, %g allowed",
-                           static_cast<long long>(i), ulp, t.max_ulp);
-    }
-    dot += x * y, aa += x * x, bb += y * y;
-  }
-  if (t.cos >= 0 && aa > 0 && bb > 0 && dot / std::sqrt(aa * bb) < t.cos)
-    return sdk::format("cosine %.7g is below %g", dot / std::sqrt(aa * bb), t.cos);
-  return {};
-}
+using Shapes = std::vector<std::pair<uint32_t, std::vector<int64_t>>>;
 
 /// Keeps the reasons of one engine run.
 class Reasons : public EngineListener {
  public:
   void explain(const tn_explain_record& r) override {
     if (r.reason == TN_REASON_APPLIED || r.reason == TN_REASON_SWITCH) return;
-    last = r.reason;
+    reason = r.reason;
     text = sdk::text(r.expr) + (r.got.size ? ": " + sdk::text(r.got) : "") +
            (r.hint.size ? " -- " + sdk::text(r.hint) : "");
   }
-  uint32_t last = TN_REASON_COUNT;
+  uint32_t reason = TN_REASON_COUNT;
   std::string text;
 };
 
@@ -112,121 +61,387 @@ bool concerns(const Variant& v, const Json* overlay) {
   return true;
 }
 
+/// Every operator of a list is tried by itself; the others stay at their first.
+std::vector<std::vector<size_t>> operator_choices(const Variant& v, bool all) {
+  std::vector<std::vector<size_t>> choices{std::vector<size_t>(v.nodes.size(), 0)};
+  for (size_t n = 0; n < v.nodes.size() && all; ++n)
+    for (size_t o = 1; o < v.nodes[n].what->ops.size(); ++o) {
+      choices.push_back(choices[0]);
+      choices.back()[n] = o;
+    }
+  return choices;
+}
+
+/// The type that a chain's constraints ask for.
+tn_dtype wished_type(const Variant& v) {
+  for (const auto& w : v.pattern->chain_wishes)
+    if (w.kind <= ChainWish::OutputDtype && !w.wish.one_of.empty())
+      for (const tn_dtype t : {TN_FLOAT32, TN_FLOAT16, TN_BFLOAT16, TN_FLOAT64, TN_INT32, TN_INT64})
+        if (w.wish.text(sdk::dtype_name(t))) return t;
+  return TN_FLOAT32;
+}
+
+std::string in_brackets(const std::string& a, const std::string& b) {
+  const std::string both = a + (a.empty() || b.empty() ? "" : "; ") + b;
+  return both.empty() ? std::string() : " [" + both + "]";
+}
+
+/// One rule's proof.
+class Proof {
+ public:
+  Proof(const TestServices& services, const OpCatalog& ops, const RuleSet& rules, const RuleSet::Entry& entry,
+        uint64_t seed, const RuleTester::Report& report)
+      : services_(services),
+        ops_(ops),
+        rules_(rules),
+        rule_(*entry.rule),
+        variants_(entry.variants),
+        seed_(seed * 1000003u + static_cast<uint64_t>(entry.rule->verify.seed) * 7919u),
+        report_(report),
+        proved_(entry.variants.size()),
+        why_not_(entry.variants.size()) {}
+
+  bool run() {
+    given_cases();
+    must_not_fire();
+    if (passed_) invent();
+    if (passed_) beyond();
+    if (passed_) summary();
+    return passed_;
+  }
+
+ private:
+  enum class Result { NotBuilt, NotRun, Quiet, Fired, Equal, Wrong };
+  struct Attempt {
+    Result result = Result::NotBuilt;
+    std::string text;
+    bool unsupported = false;  // NotRun: something has no kernel
+  };
+  struct Counts {
+    size_t equal = 0, quiet = 0, other = 0;
+  };
+
+  /// Builds the graph, lets the engine at it, and where that rewrote it computes both.
+  Attempt attempt(CaseSetup& setup, uint64_t seed, bool beyond_cases, bool compute = true,
+                  Shapes* shapes = nullptr) {
+    Attempt out;
+    Random random(seed);
+    CaseGraph rewritten(services_, ops_);
+    out.text = rewritten.build(setup, random);
+    if (!out.text.empty()) return out;
+    if (shapes) *shapes = rewritten.shapes();
+    const GraphAccess access(services_.graph, services_.symbols, rewritten.raw());
+    Reasons reasons;
+    EngineOptions options;
+    options.only_rule = rule_.name;
+    options.detailed = true;
+    Engine engine(access, ops_, rules_, {services_.host, services_.edit, services_.registry}, reasons,
+                  options);
+    engine.run();
+    if (engine.applied() == 0) {
+      out.result = Result::Quiet;
+      out.text = reasons.text;
+      return out;
+    }
+    out.result = Result::Fired;
+    if (!compute) return out;
+    // The same graph once more, as it was.
+    if (setup.choices) setup.choices->again();
+    Random same(seed);
+    CaseGraph original(services_, ops_);
+    out.text = original.build(setup, same);
+    const Outputs before =
+        out.text.empty() ? run_graph(services_, original.raw(), original.inputs()) : Outputs{};
+    if (out.text.empty()) out.text = before.failure;
+    if (!out.text.empty()) {
+      out.result = Result::NotRun;
+      out.unsupported = before.unsupported;
+      return out;
+    }
+    const Outputs after = run_graph(services_, rewritten.raw(), rewritten.inputs());
+    out.text = compare(rule_, before, after, original.narrowest(), !beyond_cases);
+    out.result = out.text.empty() ? Result::Equal : Result::Wrong;
+    return out;
+  }
+
+  uint64_t seed(size_t trial) const { return seed_ + trial; }
+
+  std::string form(size_t variant) const {
+    const std::string text = variant_text(variants_[variant], ops_);
+    return text;
+  }
+
+  void say(const std::string& name, bool passed, const std::string& text) {
+    report_(name, passed, text);
+    passed_ = passed_ && passed;
+  }
+
+  void given_cases() {
+    auto tolerances = rule_.verify.tolerance;
+    if (std::none_of(tolerances.begin(), tolerances.end(),
+                     [](const auto& t) { return t.first == TN_FLOAT32; }))
+      tolerances.emplace(tolerances.begin(), TN_FLOAT32, Tolerance{});
+    for (const auto& [dtype, tolerance] : tolerances)
+      for (size_t i = 0; i < rule_.verify.cases.size(); ++i) {
+        const bool plain = dtype == TN_FLOAT32;
+        if (!plain && i > 0) break;  // other types: the first case once
+        given_case("case " + std::to_string(i + 1) + (plain ? "" : std::string(" ") + sdk::dtype_name(dtype)),
+                   rule_.verify.cases[i].json, dtype);
+      }
+  }
+
+  /// Every variant: the one that the case describes has to fire; any that fires has to be right.
+  void given_case(const std::string& name, const Json* base, tn_dtype dtype) {
+    Counts counts;
+    std::string failure, skipped, why_quiet;
+    bool described = false;
+    for (size_t v = 0; v < variants_.size() && failure.empty(); ++v) {
+      const Variant& variant = variants_[v];
+      const bool is_it = fits(variant, base, nullptr);
+      described = described || is_it;
+      if (!is_it && dtype != TN_FLOAT32) continue;
+      Random random(seed(v));
+      const auto orders = operand_orders(
+          variant, ops_, is_it ? most_orders : std::max<size_t>(4, most_orders / variants_.size()), random);
+      const int64_t trials = is_it && dtype == TN_FLOAT32 ? rule_.verify.trials : 1;
+      for (const auto& ops : operator_choices(variant, is_it)) {
+        bool first_fired = false;
+        for (int64_t trial = 0; trial < trials && failure.empty(); ++trial)
+          // The first trial takes every order, each later one its own beside the pattern's.
+          for (size_t o = 0; o < orders.size() && failure.empty(); ++o) {
+            if (trial > 0 && o > 0 && o != static_cast<size_t>(trial) % orders.size()) continue;
+            Choices usual;
+            CaseSetup setup{&variant, base, nullptr, ops, orders[o], dtype, is_it ? nullptr : &usual, {}};
+            const Attempt a = attempt(setup, seed(static_cast<size_t>(trial)), !is_it);
+            const std::string where = in_brackets(form(v), order_text(variant, orders[o]));
+            if (a.result == Result::Equal) {
+              ++counts.equal;
+              proved_[v] = true;
+              first_fired = first_fired || o == 0;
+              if (bases_.size() < variants_.size() && o == 0 && trial == 0) bases_.emplace(v, base);
+            } else if (a.result == Result::Wrong) {
+              failure = a.text + ", trial " + std::to_string(trial) + where;
+            } else if (a.result == Result::Quiet) {
+              ++counts.quiet;
+              why_quiet = why_not_[v] = a.text;
+              if (is_it && first_fired && o > 0)
+                failure =
+                    "it fires with the operands as the pattern has them, but not" + where + ": " + a.text;
+            } else if (a.unsupported) {
+              skipped = a.text;
+            } else if (is_it) {
+              failure = (a.result == Result::NotRun ? "the pattern does not run: " : "") + a.text + where;
+            }
+          }
+      }
+    }
+    if (!failure.empty())
+      say(name, false, failure);
+    else if (!described)
+      say(name, false, "no variant of the pattern fits the case");
+    else if (counts.equal == 0)
+      say(name, dtype != TN_FLOAT32 && !skipped.empty(),
+          skipped.empty() ? "it did not fire: " + why_quiet : "not computed: " + skipped);
+    else
+      say(name, true,
+          std::to_string(counts.equal) + " graphs equal" +
+              (counts.quiet ? ", " + std::to_string(counts.quiet) + " refused by guards" : ""));
+  }
+
+  void must_not_fire() {
+    const Json* base = rule_.verify.cases.empty() ? nullptr : rule_.verify.cases[0].json;
+    for (const auto& c : rule_.verify.must_not_fire) {
+      size_t built = 0;
+      std::string failure, skipped, why_quiet;
+      for (size_t v = 0; v < variants_.size() && failure.empty(); ++v) {
+        const Variant& variant = variants_[v];
+        if (!fits(variant, base, c.json) || !concerns(variant, c.json)) continue;
+        Choices usual;
+        CaseSetup setup{&variant,
+                        base,
+                        c.json,
+                        operator_choices(variant, false)[0],
+                        {},
+                        TN_FLOAT32,
+                        base ? nullptr : &usual,
+                        {}};
+        const Attempt a = attempt(setup, seed(0), false, false);
+        if (a.result == Result::NotBuilt) {
+          skipped = a.text;  // a change that makes no valid graph cannot be rewritten either
+          continue;
+        }
+        ++built;
+        if (a.result == Result::Fired) failure = "it fired" + in_brackets(form(v), "");
+        why_quiet = a.text;
+      }
+      say("must not fire: " + c.why, failure.empty(),
+          !failure.empty() ? failure
+          : built          ? "did not fire: " + why_quiet
+                           : "no graph: " + skipped);
+    }
+  }
+
+  /// Graphs for the variants that no case made fire.
+  void invent() {
+    const size_t open = static_cast<size_t>(std::count(proved_.begin(), proved_.end(), false));
+    if (open == 0) return;
+    const size_t most = std::max<size_t>(rule_.verify.cases.empty() ? 200 : 60, most_invented / 4 / open);
+    size_t equal = 0, tried = 0;
+    for (size_t v = 0; v < variants_.size() && tried < most_invented; ++v) {
+      if (proved_[v]) continue;
+      const Variant& variant = variants_[v];
+      Random random(seed(v));
+      const auto orders = operand_orders(variant, ops_, 8, random);
+      const tn_dtype dtype = wished_type(variant);
+      auto choices = std::make_shared<Choices>();
+      size_t fired = 0;
+      for (size_t k = 0; k < most && fired < wanted_of_variant; ++k, ++tried) {
+        if (k == depth_first_attempts) choices->draw(seed(v + 17));
+        CaseSetup setup{&variant, nullptr, nullptr,       operator_choices(variant, false)[0],
+                        {},       dtype,   choices.get(), {}};
+        Attempt a = attempt(setup, seed(k), true);
+        if (a.result == Result::Equal) {
+          ++fired, ++equal;
+          proved_[v] = true;
+          if (fired == 1) {
+            invented_.emplace(v, std::make_shared<Choices>(*choices));
+            for (size_t o = 1; o < orders.size() && a.result != Result::Wrong; ++o) {
+              choices->again();
+              CaseSetup other{&variant,  nullptr, nullptr,       operator_choices(variant, false)[0],
+                              orders[o], dtype,   choices.get(), {}};
+              a = attempt(other, seed(k), true);
+              if (a.result == Result::Equal) ++equal;
+              if (a.result == Result::Quiet)
+                return say("invented graphs", false,
+                           "it fires with the operands as the pattern has them, but not" +
+                               in_brackets(form(v), order_text(variant, orders[o])) + ": " + a.text);
+            }
+          }
+        }
+        if (a.result == Result::Wrong)
+          return say("invented graphs", false, a.text + in_brackets(form(v), shapes_text(setup, k)));
+        if (a.result == Result::Quiet || why_not_[v].empty()) why_not_[v] = a.text;
+        if (!choices->next()) choices->draw(seed(v + 17));
+      }
+    }
+    if (equal != 0) say("invented graphs", true, std::to_string(equal) + " graphs equal");
+  }
+
+  std::string shapes_text(CaseSetup& setup, size_t k) {
+    Shapes shapes;
+    if (setup.choices) setup.choices->again();
+    attempt(setup, seed(k), true, false, &shapes);
+    std::string text;
+    for (const auto& [value, dims] : shapes)
+      text += (text.empty() ? "" : ", ") + rule_.values[value] + " " + sdk::dims_text(dims);
+    return text;
+  }
+
+  /// Whatever the rule fires on must come out right: what the cases say, changed in one place.
+  void beyond() {
+    struct Start {
+      size_t variant;
+      const Json* base;
+      Choices* choices;
+    };
+    std::vector<Start> starts;
+    for (const auto& [v, base] : bases_) starts.push_back({v, base, nullptr});
+    for (const auto& [v, choices] : invented_) starts.push_back({v, nullptr, choices.get()});
+    if (starts.empty()) return;
+    const size_t share = std::max<size_t>(40, most_changes / starts.size());
+    Counts counts;
+    size_t tried = 0;
+    for (const Start& start : starts) {
+      if (tried > most_changes) break;
+      const Variant& variant = variants_[start.variant];
+      const auto run = [&](tn_dtype dtype, const CaseSetup::Change& change, const std::string& text) {
+        if (start.choices) start.choices->again();
+        CaseSetup setup{&variant, start.base, nullptr,       operator_choices(variant, false)[0],
+                        {},       dtype,      start.choices, change};
+        const Attempt a = attempt(setup, seed(0), true);
+        ++tried;
+        if (a.result == Result::Equal)
+          ++counts.equal;
+        else if (a.result == Result::Quiet)
+          ++counts.quiet;
+        else
+          ++counts.other;
+        if (a.result != Result::Wrong) return true;
+        say("beyond the cases", false, "with " + text + ": " + a.text + in_brackets(form(start.variant), ""));
+        return false;
+      };
+      Shapes shapes;
+      {
+        if (start.choices) start.choices->again();
+        CaseSetup setup{&variant, start.base, nullptr,       operator_choices(variant, false)[0],
+                        {},       TN_FLOAT32, start.choices, {}};
+        attempt(setup, seed(0), true, false, &shapes);
+      }
+      const tn_dtype usual = wished_type(variant);
+      const auto all = changes(variant, ops_, start.base, shapes);
+      const size_t step = (all.size() + share - 1) / std::max<size_t>(share, 1);
+      for (size_t i = 0; i < all.size(); i += std::max<size_t>(step, 1))
+        if (!run(usual, all[i], all[i].text)) return;
+      for (const tn_dtype dtype : {TN_FLOAT16, TN_FLOAT64, TN_INT32, TN_INT64})
+        if (!run(dtype, {}, std::string("type ") + sdk::dtype_name(dtype))) return;
+    }
+    say("beyond the cases", true,
+        std::to_string(tried) + " graphs changed in one place: " + std::to_string(counts.equal) +
+            " rewritten and equal, " + std::to_string(counts.quiet) + " refused, " +
+            std::to_string(counts.other) + " not valid");
+  }
+
+  void summary() {
+    const size_t proved = static_cast<size_t>(std::count(proved_.begin(), proved_.end(), true));
+    if (proved == 0) {
+      std::string why;
+      for (const auto& n : variants_[0].nodes)
+        if (!ops_.find(n.what->ops[0]))
+          return say("proof", false,
+                     "nothing was proved: no loaded plugin defines operator '" +
+                         std::string(ops_.text(n.what->ops[0])) + "'; load one that does (--plugin)");
+      for (const auto& w : why_not_)
+        if (!w.empty()) why = w;
+      say("proof", false,
+          "nothing was proved: no graph of this pattern could be invented that it fires on" +
+              (why.empty() ? std::string() : "; the last try: " + why) + "; give \"verify\" cases");
+      return;
+    }
+    if (proved == proved_.size()) return;
+    std::string open;
+    size_t told = 0;
+    for (size_t v = 0; v < proved_.size(); ++v) {
+      if (proved_[v] || ++told > 4) continue;
+      const std::string name = form(v);
+      open += (open.empty() ? "" : "; ") + (name.empty() ? std::string("its only form") : name) +
+              (why_not_[v].empty() ? "" : " (" + why_not_[v] + ")");
+    }
+    if (told > 4) open += "; and " + std::to_string(told - 4) + " more";
+    say("variants", true,
+        std::to_string(proved) + " of " + std::to_string(proved_.size()) + " proved; never fired: " + open);
+  }
+
+  const TestServices& services_;
+  const OpCatalog& ops_;
+  const RuleSet& rules_;
+  const Rule& rule_;
+  const std::vector<Variant>& variants_;
+  uint64_t seed_;
+  const RuleTester::Report& report_;
+  bool passed_ = true;
+  std::vector<bool> proved_;
+  std::vector<std::string> why_not_;
+  std::map<size_t, const Json*> bases_;                  // variant -> the first case it fired on
+  std::map<size_t, std::shared_ptr<Choices>> invented_;  // variant -> the first graph it fired on
+};
+
 }  // namespace
 
 bool RuleTester::test(const Rule& rule, const Report& report) {
   if (!services_.eval) sdk::fail("the host cannot compute: it lacks tenon.eval");
-  const RuleSet::Entry* entry = nullptr;
   for (const auto& e : rules_.entries())
-    if (e.rule.get() == &rule) entry = &e;
-  if (!entry) return false;
-  if (rule.verify.cases.empty()) {
-    report("-", true, "no verify cases: nothing was proved");
-    return true;
-  }
-  bool all_passed = true;
-  const auto one = [&](const std::string& name, const VerifyCase& base, const VerifyCase* negative,
-                       tn_dtype dtype, const Tolerance& tolerance, int64_t trials) {
-    size_t fired = 0, built = 0, quiet = 0;
-    std::string failure, skipped, why_quiet;
-    for (const auto& v : entry->variants) {
-      const Json* overlay = negative ? negative->json : nullptr;
-      if (!failure.empty() || !fits(v, base.json, overlay) || !concerns(v, overlay)) continue;
-      // Every operator of a list is tried by itself; the others stay at their first.
-      std::vector<std::vector<size_t>> choices{std::vector<size_t>(v.nodes.size(), 0)};
-      for (size_t n = 0; n < v.nodes.size() && !negative; ++n)
-        for (size_t o = 1; o < v.nodes[n].what->ops.size(); ++o) {
-          choices.push_back(choices[0]);
-          choices.back()[n] = o;
-        }
-      for (const auto& choice : choices)
-        for (int64_t trial = 0; trial < trials && failure.empty(); ++trial) {
-          CaseSetup setup{&v, base.json, overlay, choice, trial % 2 == 1, dtype};
-          Random random(seed_ * 1000003u + static_cast<uint64_t>(rule.verify.seed) * 7919u +
-                        static_cast<uint64_t>(trial));
-          CaseGraph g(services_, ops_);
-          const std::string why = g.build(setup, random);
-          if (!why.empty()) {
-            if (negative)
-              skipped = why;  // a change that makes no valid graph cannot be rewritten either
-            else
-              failure = why;
-            break;
-          }
-          ++built;
-          Outputs before;
-          if (!negative) {
-            before = run(services_, g);
-            if (before.unsupported) {
-              skipped = before.failure;
-              break;
-            }
-            if (!before.failure.empty()) {
-              failure = "the pattern does not run: " + before.failure;
-              break;
-            }
-          }
-          const GraphAccess access(services_.graph, services_.symbols, g.raw());
-          Reasons reasons;
-          EngineOptions options;
-          options.only_rule = rule.name;
-          options.detailed = true;
-          Engine engine(access, ops_, rules_, {services_.host, services_.edit, services_.registry}, reasons,
-                        options);
-          engine.run();
-          if (engine.applied() == 0) {
-            ++quiet;
-            why_quiet = reasons.text;
-            continue;
-          }
-          ++fired;
-          if (negative) {
-            failure = "it fired";
-            break;
-          }
-          const Outputs after = run(services_, g);
-          if (!after.failure.empty())
-            failure = "the rewritten graph does not run: " + after.failure;
-          else if (after.tensors.size() != before.tensors.size())
-            failure = "the rewritten graph has another number of results";
-          for (size_t i = 0; i < before.tensors.size() && failure.empty(); ++i) {
-            failure = compare(before.tensors[i], after.tensors[i], tolerance);
-            if (!failure.empty())
-              failure = "result " + std::to_string(i) + ", trial " + std::to_string(trial) + ": " + failure;
-          }
-        }
-    }
-    bool passed = failure.empty();
-    std::string text = failure;
-    if (passed && negative) {
-      text = built ? "did not fire: " + why_quiet : "no graph: " + skipped;
-    } else if (passed && built == 0 && skipped.empty()) {
-      passed = false;
-      text = "no variant of the pattern fits the case";
-    } else if (passed && fired == 0 && !skipped.empty()) {
-      text = "skipped: " + skipped;
-    } else if (passed && fired == 0) {
-      passed = false;
-      text = "it did not fire: " + why_quiet;
-    } else if (passed) {
-      text = std::to_string(fired) + " graphs equal" +
-             (quiet ? ", " + std::to_string(quiet) + " refused by guards" : "");
-    }
-    report(name, passed, text);
-    all_passed = all_passed && passed;
-  };
-  auto tolerances = rule.verify.tolerance;
-  if (tolerances.empty()) tolerances.emplace_back(TN_FLOAT32, Tolerance{});
-  for (const auto& [dtype, tolerance] : tolerances)
-    for (size_t i = 0; i < rule.verify.cases.size(); ++i) {
-      const bool plain = dtype == TN_FLOAT32;
-      if (!plain && i > 0) break;  // other types: the first case once
-      one("case " + std::to_string(i + 1) + (plain ? "" : std::string(" ") + sdk::dtype_name(dtype)),
-          rule.verify.cases[i], nullptr, dtype, tolerance, plain ? rule.verify.trials : 1);
-    }
-  for (const auto& c : rule.verify.must_not_fire)
-    one("must not fire: " + c.why, rule.verify.cases[0], &c, TN_FLOAT32, {}, 1);
-  return all_passed;
+    if (e.rule.get() == &rule) return Proof(services_, ops_, rules_, e, seed_, report).run();
+  return false;
 }
 
 }  // namespace tenon::rules

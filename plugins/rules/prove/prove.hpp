@@ -19,7 +19,7 @@ class RuleTester {
   using Report = std::function<void(const std::string& name, bool passed, const std::string& text)>;
   RuleTester(TestServices services, const OpCatalog& ops, const RuleSet& rules, uint64_t seed)
       : services_(services), ops_(ops), rules_(rules), seed_(seed) {}
-  /// True when every case passed.
+  /// True when every case passed, and at least one graph was rewritten and computed the same.
   bool test(const Rule& rule, const Report& report);
 
  private:

@@ -25,6 +25,11 @@ typedef struct tn_eval_api {
   /* Runs the main region with tensors for its inputs, in order. */
   tn_status (*run)(const tn_host* host, tn_graph* graph, const tn_tensor* inputs, uint32_t count,
                    tn_tensor_sink sink, void* context, const tn_diag* diag);
+  /* Runs the main region with the kernels of the run and hands over these values of it (index = place in
+   * `wanted`); one that is no tensor is left out. Nodes that no wanted value needs do not run. */
+  tn_status (*values)(const tn_host* host, tn_graph* graph, const tn_tensor* inputs, uint32_t count,
+                      const tn_value* wanted, uint32_t wanted_count, tn_tensor_sink sink, void* context,
+                      const tn_diag* diag);
 } tn_eval_api;
 
 #ifdef __cplusplus

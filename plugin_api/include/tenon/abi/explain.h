@@ -40,6 +40,12 @@ typedef struct tn_explain_record {
   tn_str hint;            /* what would help; may be empty */
   uint32_t matched_nodes; /* of the pattern, for near misses */
   uint32_t pattern_nodes;
+  tn_str variant;   /* which form of the rule was tried: "without bias, sc Div"; may be empty */
+  const tn_str* by; /* names of the nodes that stood in the way: other readers, the winner of a conflict */
+  uint32_t by_count;
+  uint32_t node_count;
+  const tn_node* nodes; /* what fitted beside the root: of the match, or of a near miss */
+  uint64_t constants_added, constants_removed; /* bytes; of applied rewrites */
 } tn_explain_record;
 
 typedef struct tn_explain {

@@ -22,7 +22,9 @@ enum {                        /* tn_op_def.flags */
        TN_OP_SIDE_EFFECT = 16,     /* never removed */
        TN_OP_SHAPE_ONLY = 32,      /* reads its first input's shape, not its bytes (Shape, Size) */
        TN_OP_VIEW = 64,            /* result 0 has the bytes of input 0, other dims (Reshape, Identity) */
-       TN_OP_CONTROL_FLOW = 128    /* owns regions that it runs */
+       TN_OP_CONTROL_FLOW = 128,   /* owns regions that it runs */
+       TN_OP_REDUCTION = 256,      /* little arithmetic an element, along axes: sums, Softmax, norms */
+       TN_OP_MOVES = 512           /* result elements are elements of inputs; nothing is computed */
 };
 enum { TN_PARAM_OPTIONAL = 1, TN_PARAM_VARIADIC = 2, TN_PARAM_HETEROGENEOUS = 4 };
 

@@ -44,6 +44,14 @@ typedef struct tn_pass_ctx {
    * summary. */
   void (*count)(const struct tn_pass_ctx* ctx, tn_str who, uint64_t matched, uint64_t applied);
   int (*cancelled)(const struct tn_pass_ctx* ctx); /* non-zero: return soon */
+  /* How many places `who` was tried at. For the report. */
+  void (*tried)(const struct tn_pass_ctx* ctx, tn_str who, uint64_t roots);
+  /* A check found `who` wrong: it is off for the rest of the run. The pass returns soon; the host undoes what
+   * it did and runs it again. */
+  void (*switch_off)(const struct tn_pass_ctx* ctx, tn_str who, tn_str why);
+  /* What the user gave for the main region's inputs, in their order; dtype TN_DTYPE_NONE: not given. */
+  const tn_tensor* samples;
+  uint64_t sample_count;
 } tn_pass_ctx;
 
 enum { TN_PASS_ANALYSIS = 1 /* never edits */, TN_PASS_IDEMPOTENT = 2 };
