@@ -125,6 +125,8 @@ def distance(want, got):
     if x.dtype.kind not in "fc":
         return 0.0 if x.tolist() == y.tolist() else math.inf
     x, y = (v.astype(np.complex128 if v.dtype.kind == "c" else np.float64) for v in (x, y))
+    if x.dtype == np.float64 and kind == "float32":  # where ONNX Runtime masks by the lowest float, others have -inf
+        x, y = (np.where(np.abs(v) >= float(np.finfo(np.float32).max), np.sign(v) * np.inf, v) for v in (x, y))
     bad = ~np.isfinite(x)
     if not np.array_equal(x[bad], y[bad], equal_nan=True) or not np.isfinite(y[~bad]).all():
         return math.inf
@@ -305,8 +307,9 @@ def again_faults(first, second):
     (before, fused), (after, fused_again) = census(first), census(second)
     if sum(after.values()) > sum(before.values()):
         yield f"{sum(before.values())} nodes became {sum(after.values())}: more {dict(after - before)}, fewer {dict(before - after)}"
-    if fused - fused_again:
-        yield f"fused operators are not recognised again: {dict(fused - fused_again)}"
+    # How many there are of each may change: the Add of one may become part of another.
+    if set(fused) - set(fused_again):
+        yield f"fused operators are not recognised again: {sorted(set(fused) - set(fused_again))}"
 
 
 def check_file(original, path, opset):

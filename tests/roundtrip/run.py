@@ -11,7 +11,7 @@ outputs are when inputs move by a rounding error. Of random operators types and 
 not run as it is has nothing to be compared with and is counted as such. In another operator set than the model's, what ONNX Runtime
 gives for the model with that number in its place counts too: its kernels for two operator sets differ here and there, and
 where it has none at all the trip counts as lacking. With --again (at the default operator set) the written
-file goes through a second time: it loads, has no more nodes, all its fused operators again, and gives the same.
+file goes through a second time: it loads, has no more nodes, each kind of its fused operators again, and gives the same.
 
 Operator sets: a number; default (tenon's choice), own (the model's), newest (28). A model may be refused in an operator set
 older than its own, if the message names what stands against it. Exit code: 0 all hold, 1 some do not, 77 (CTest: skipped)
