@@ -119,6 +119,7 @@ KNOWN = [
     (["Cast", "CastLike"], outside_integer, "a real number outside the integer type: undefined; saturated here, wrapped there"),
     (["Cast", "CastLike"], lambda case: case.attribute("saturate", 1) != 1, "saturate means nothing where the result is no 8-bit float; what was in memory there"),
     (["Unique"], has_nan, "rows with NaN are ordered and counted as the standard's reference does"),
+    (["DynamicQuantizeLinear"], lambda case: not np.isfinite(case.operands[0]).all(), "the scale of infinite or NaN operands is undefined"),
     (["GRU", "LSTM", "RNN"], has_nan, "NaN goes through a recurrent cell; clamped to 0 there"),
     (["Pow"], integer_power, "a power outside the integer type: undefined; saturated here"),
     (["QuantizeLinear"], nan_quantised, "NaN and infinity are quantised: undefined; NaN is 0 here"),
