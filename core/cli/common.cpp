@@ -153,8 +153,7 @@ void optimize_with_samples(const PipelineOptions& o, Pipeline& p) {
   checker.check(inputs.tensors, &order);
   std::vector<tn_tensor> samples(order.size());
   for (size_t i = 0; i < order.size(); ++i)
-    if (order[i] >= 0 && inputs.tensors[static_cast<size_t>(order[i])].any == nullptr)
-      samples[i] = inputs.tensors[static_cast<size_t>(order[i])].tensor;
+    if (order[i] >= 0) samples[i] = tensor_of(inputs, static_cast<size_t>(order[i]));
   p.engine->optimize(*p.graph, p.report, samples);
 }
 

@@ -124,10 +124,10 @@ SampleProfile profile_samples(const PipelineOptions& given, const fs::path& fold
     checker.check(sample.tensors, &order);
     std::vector<tn_tensor> tensors(input_count);
     for (size_t i = 0; i < input_count; ++i) {
-      if (order[i] < 0 || sample.tensors[static_cast<size_t>(order[i])].any != nullptr)
+      if (order[i] >= 0) tensors[i] = tensor_of(sample, static_cast<size_t>(order[i]));
+      if (tensors[i].dtype == TN_DTYPE_NONE)
         throw Error(exit_bad_input, files[s].string(),
                     "gives no tensor for input '" + checker.inputs()[i].name + "'; samples give all inputs");
-      tensors[i] = sample.tensors[static_cast<size_t>(order[i])].tensor;
       if (s > 0 && !same(tensors[i], profile.tensors[i])) steady_input[i] = false;
     }
     for (size_t from = 0; from < candidates.size();) {

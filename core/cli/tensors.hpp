@@ -9,4 +9,11 @@ namespace tenon::cli {
 InputSet collect_inputs(const std::string& flag, const Manifest& manifest, const Registries& registries,
                         Host& host, const std::vector<InputInfo>& wanted);
 
+/// Input `i` of the set as a tensor; dtype TN_DTYPE_NONE when it is a sequence or an optional.
+inline tn_tensor tensor_of(const InputSet& inputs, size_t i) {
+  const NamedTensor& t = inputs.tensors[i];
+  if (t.any == nullptr) return t.tensor;
+  return t.any->kind == TN_KIND_TENSOR ? t.any->tensor() : tn_tensor{TN_DTYPE_NONE, 0, nullptr, nullptr, 0};
+}
+
 }  // namespace tenon::cli
