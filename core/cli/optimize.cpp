@@ -81,11 +81,16 @@ int optimize(Options o) {
                              {"ms", pass.seconds * 1e3},
                              {"nodes_before", pass.nodes_before},
                              {"nodes_after", pass.nodes_after},
-                             {"edits", pass.edits}});
+                             {"edits", pass.edits},
+                             {"match_ms", pass.matching.seconds * 1e3},
+                             {"match_steps", pass.matching.steps}});
     j["rules"] = Json::object();
     for (const auto& [name, count] : p.report.rules)
       j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
     if (profile) j["profile"] = profile_json(*profile);
+    j["matching"] = Json::object();
+    for (const auto& [name, cost] : p.report.matching)
+      j["matching"][name] = {{"ms", cost.seconds * 1e3}, {"steps", cost.steps}};
     if (p.report.edit_limit_reached) j["edits_by"] = p.report.edit_authors;
     print_json(j);
     return 0;

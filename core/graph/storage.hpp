@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,13 +14,18 @@
 
 namespace tenon {
 
-// An array that grows without moving its elements.
+// An array that grows without moving its elements. A chunk is raw memory until an element is put there: a
+// graph of one node, of which folding makes thousands, touches a page of each array and not all of it.
 template <class T, uint32_t ChunkBits = 12>
 class ChunkedVector {
  public:
   ChunkedVector() = default;
-  ChunkedVector(ChunkedVector&&) noexcept = default;
-  ChunkedVector& operator=(ChunkedVector&&) noexcept = default;
+  ChunkedVector(ChunkedVector&& other) noexcept { swap(other); }
+  ChunkedVector& operator=(ChunkedVector&& other) noexcept {
+    ChunkedVector taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
   ChunkedVector(const ChunkedVector& other) {
     for (uint32_t i = 0; i < other.size_; ++i) push_back(other[i]);
   }
@@ -26,26 +33,37 @@ class ChunkedVector {
     if (this != &other) *this = ChunkedVector(other);
     return *this;
   }
+  ~ChunkedVector() { clear(); }
   uint32_t size() const { return size_; }
   T& operator[](uint32_t i) { return chunks_[i >> ChunkBits][i & mask]; }
   const T& operator[](uint32_t i) const { return chunks_[i >> ChunkBits][i & mask]; }
   T& push_back(T value) {
-    if ((size_ >> ChunkBits) == chunks_.size())
-      chunks_.push_back(std::make_unique<T[]>(size_t(1) << ChunkBits));
-    T& place = (*this)[size_];
-    place = std::move(value);
+    if ((size_ >> ChunkBits) == chunks_.size()) {
+      if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 4);
+      chunks_.push_back(static_cast<T*>(::operator new(chunk_bytes, std::align_val_t(alignof(T)))));
+    }
+    T* const place = ::new (chunks_[size_ >> ChunkBits] + (size_ & mask)) T(std::move(value));
     ++size_;
-    return place;
+    return *place;
   }
   void clear() {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      for (uint32_t i = 0; i < size_; ++i) std::destroy_at(&(*this)[i]);
+    }
+    for (T* const chunk : chunks_) ::operator delete(chunk, std::align_val_t(alignof(T)));
     chunks_.clear();
     size_ = 0;
   }
-  uint64_t memory_bytes() const { return chunks_.size() * (sizeof(T) << ChunkBits); }
+  void swap(ChunkedVector& other) noexcept {
+    chunks_.swap(other.chunks_);
+    std::swap(size_, other.size_);
+  }
+  uint64_t memory_bytes() const { return chunks_.size() * chunk_bytes; }
 
  private:
   static constexpr uint32_t mask = (1u << ChunkBits) - 1;
-  std::vector<std::unique_ptr<T[]>> chunks_;
+  static constexpr size_t chunk_bytes = sizeof(T) << ChunkBits;
+  std::vector<T*> chunks_;
   uint32_t size_ = 0;
 };
 

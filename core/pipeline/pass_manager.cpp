@@ -60,6 +60,13 @@ void take_switch_off(const tn_pass_ctx* ctx, tn_str who, tn_str why) {
   if (run.report->switched_off.emplace(string(who), string(why)).second) run.is_undone = true;
 }
 
+void take_spent(const tn_pass_ctx* ctx, tn_str who, uint64_t nanoseconds, uint64_t steps) {
+  const PassRun& run = run_of(ctx);
+  const MatchCost cost{static_cast<double>(nanoseconds) * 1e-9, steps};
+  run.pass_report->matching += cost;
+  run.report->matching[string(who)] += cost;
+}
+
 int answer_cancelled(const tn_pass_ctx* ctx) {
   const std::atomic<bool>* cancel = run_of(ctx).cancel;
   return cancel != nullptr && cancel->load(std::memory_order_relaxed) ? 1 : 0;
@@ -336,6 +343,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   run.switch_off = &take_switch_off;
   run.samples = options.samples.data();
   run.sample_count = options.samples.size();
+  run.spent = &take_spent;
   run.switches = &switches_;
   run.cancel = options.cancel;
   run.host_graph = &graph;

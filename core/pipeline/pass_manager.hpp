@@ -30,6 +30,17 @@ struct RuleCount {
   uint64_t roots = 0;  // places tried
 };
 
+// What looking for places took, found or not.
+struct MatchCost {
+  double seconds = 0;
+  uint64_t steps = 0;  // counted by the pass, the same on every machine
+  MatchCost& operator+=(const MatchCost& other) {
+    seconds += other.seconds;
+    steps += other.steps;
+    return *this;
+  }
+};
+
 struct ExplainEntry {
   uint32_t reason = TN_REASON_STRUCTURE;
   std::string pass, who, place, value, expr, got, hint, variant;  // place and value: their names
@@ -50,6 +61,7 @@ struct PassReport {
   double seconds = 0;
   uint64_t nodes_before = 0, nodes_after = 0, edits = 0;
   std::map<std::string, RuleCount> counts;
+  MatchCost matching;
 };
 
 struct OptimizeReport {
@@ -60,6 +72,7 @@ struct OptimizeReport {
   std::vector<std::string> edit_authors;  // pass or rule of each edit, when there was a limit
   std::vector<PassReport> passes;
   std::map<std::string, RuleCount> rules;  // by rule or step name, over all passes
+  std::map<std::string, MatchCost> matching;
   std::map<std::pair<std::string, uint32_t>, ExplainCount> explained;  // by (who, reason)
   std::vector<ExplainEntry> records;                // all of them, when `explain` was asked for
   std::map<std::string, std::string> switched_off;  // rules that a check found wrong, and why

@@ -277,6 +277,9 @@ const tn_eval_api* Evaluator::api() {
 Evaluator::Evaluator(Host& host, const Registries& registries, RuntimeOptions options)
     : host_(host), state_(new State{registries, std::move(options)}) {
   state_->options.kernels.prefer_reference = true;
+  // What is computed while optimising must not differ from run to run, and asking the machine for a seed
+  // costs more than most nodes.
+  if (state_->options.random_seed == 0) state_->options.random_seed = 1;
   // Kept, so that threads are not started for each node that is computed.
   if (state_->options.pool == nullptr) state_->options.pool = ThreadPool::shared(state_->options.threads);
   host_.provide(TN_EVAL_ID, api(), state_.get());

@@ -112,6 +112,7 @@ class Lowering {
     view_.precision_mode = to_abi(options_.precision_mode);
     view_.device = to_abi(options_.policy.device);
     view_.graph_api = graph_api();
+    view_.graph = &graph_;
   }
 
   bool may_run(tn_node node) {

@@ -1,5 +1,6 @@
 #include "core/runtime/packed_constants.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -15,6 +16,7 @@ struct Entry {
 struct Cache {
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries;
+  size_t sweep_at = 4096;
 };
 
 Cache& cache() {
@@ -77,11 +79,14 @@ tn_status packed_constant(const ContentIdentity& identity, std::string_view layo
   {
     Cache& all = cache();
     const std::lock_guard<std::mutex> lock(all.mutex);
-    // Keys of blobs that are gone would pile up in a program that opens many models.
-    if (all.entries.size() > 4096) {
+    // Keys of blobs that are gone would pile up in a program that opens many models. Each sweep waits until
+    // there are twice as many as the last one left, so that a model of very many weights pays for each of
+    // them once.
+    if (all.entries.size() > all.sweep_at) {
       std::erase_if(all.entries, [](const auto& item) {
         return item.second.use_count() == 1 && item.second->blob.expired();
       });
+      all.sweep_at = std::max<size_t>(4096, 2 * all.entries.size());
     }
     std::shared_ptr<Entry>& place = all.entries[key];
     if (place == nullptr) place = std::make_shared<Entry>();

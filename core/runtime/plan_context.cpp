@@ -113,6 +113,7 @@ PlanContext::PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore
   view_.precision_mode = to_abi(environment.options.precision_mode);
   view_.device = to_abi(environment.options.kernels.device);
   view_.graph_api = graph_api();
+  view_.graph = graph.graph.get();
   view_.context = &context_;
   view_.packed = packed;
   view_.parallel = parallel;

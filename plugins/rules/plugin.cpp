@@ -57,6 +57,9 @@ class PassListener : public EngineListener {
   void count(const std::string& rule, uint64_t matched, uint64_t applied) override {
     if (pass_.raw().count) pass_.count(rule, matched, applied);
   }
+  void spent(const std::string& rule, uint64_t nanoseconds, uint64_t steps) override {
+    pass_.spent(rule, nanoseconds, steps);
+  }
   void warn(const std::string& code, const std::string& text) override { pass_.diag().warn("", text, code); }
   bool cancelled() override { return pass_.cancelled(); }
   void tried(const std::string& rule, uint64_t roots) override {

@@ -99,7 +99,6 @@ RuleSet::RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog&
   chains_by_name();
   order(diag);
   for (auto& e : entries_) e.variants = expand(*e.rule);
-  index();
 }
 
 /// A bare chain that some rule names among its aliases switches that rule on; it makes no group of its own
@@ -195,19 +194,6 @@ std::string RuleSet::ring_of(std::vector<std::pair<Entry*, Entry*>> edges) {
     for (auto i = walk.end(); i != met;) ring += " -> " + (*--i)->rule->name;
     return ring;
   }
-}
-
-void RuleSet::index() {
-  for (uint32_t e = 0; e < entries_.size(); ++e)
-    for (uint32_t v = 0; v < entries_[e].variants.size(); ++v) {
-      const Variant& variant = entries_[e].variants[v];
-      for (const tn_sym op : variant.nodes[variant.anchor].what->ops) {
-        auto& list = by_op_[op];
-        if (list.empty() || list.back().entry != e) list.push_back({e, {}});
-        auto& variants = list.back().variants;
-        if (variants.empty() || variants.back() != v) variants.push_back(v);
-      }
-    }
 }
 
 }  // namespace tenon::rules

@@ -1,7 +1,5 @@
-// All rules of a run, compiled: variants by the operator they are anchored at.
+// All rules of a run, compiled.
 #pragma once
-#include <unordered_map>
-
 #include "load/loader.hpp"
 #include "load/variants.hpp"
 #include "tenon/abi/rules.h"
@@ -33,32 +31,21 @@ class RuleSet {
     std::vector<Variant> variants;  // largest first
     int32_t order = 0;              // the priority, moved where `before` and `after` ask for it
   };
-  /// Variants of one rule that are anchored at one operator.
-  struct Anchored {
-    uint32_t entry = 0;
-    std::vector<uint32_t> variants;
-  };
 
   /// Reads, checks and compiles; findings go to diag. Good rules are there even when others are bad.
   RuleSet(const tn_rule_source* sources, uint32_t count, const OpCatalog& ops, const sdk::Diag& diag,
           bool strict = false);
   bool ok() const { return errors_ == 0; }
   const std::vector<Entry>& entries() const { return entries_; }
-  const std::vector<Anchored>* anchored(tn_sym op) const {
-    const auto i = by_op_.find(op);
-    return i == by_op_.end() ? nullptr : &i->second;
-  }
   static uint64_t digest(const tn_rule_source* sources, uint32_t count);
 
  private:
   void order(const sdk::Diag& diag);
   static std::string ring_of(std::vector<std::pair<Entry*, Entry*>> edges);
   void chains_by_name();
-  void index();
 
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<Entry> entries_;
-  std::unordered_map<tn_sym, std::vector<Anchored>> by_op_;
   size_t errors_ = 0;
 };
 

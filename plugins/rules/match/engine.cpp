@@ -1,6 +1,8 @@
 #include "match/engine.hpp"
 
+#include <time.h>
 #include <algorithm>
+#include <chrono>
 
 #include "match/graph_hash.hpp"
 
@@ -12,6 +14,14 @@ constexpr int64_t first_hashed_round = 4;  // few graphs take more, and a hash r
 constexpr uint32_t wide_value = 64;        // more readers than this: losing one makes no pattern possible
 constexpr uint64_t max_near_misses = 20000;
 
+int64_t wall_clock() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+int64_t cpu_clock() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return int64_t{1000000000} * t.tv_sec + t.tv_nsec;
+}
 uint64_t key(uint32_t entry, tn_node root) { return static_cast<uint64_t>(entry) << 32 | root; }
 
 }  // namespace
@@ -23,6 +33,7 @@ Engine::Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& ru
       rules_(rules),
       listener_(listener),
       options_(std::move(options)),
+      index_(graph),
       matcher_(graph, ops),
       checker_(graph, ops),
       rewriter_(graph, ops, services) {
@@ -68,8 +79,12 @@ void Engine::choose() {
         listener_.explain(x);
       }
     }
-    if (states_[e].active)
-      for (const auto& v : rules_.entries()[e].variants) depth_ = std::max(depth_, v.depth);
+    if (!states_[e].active) continue;
+    const auto& variants = rules_.entries()[e].variants;
+    for (uint32_t v = 0; v < variants.size(); ++v) {
+      depth_ = std::max(depth_, variants[v].depth);
+      index_.add(e, v, variants[v]);
+    }
   }
 }
 
@@ -161,43 +176,76 @@ bool Engine::came_back(int64_t round) {
 void Engine::sweep(const std::vector<tn_node>& nodes) {
   candidates_.clear();
   pool_.clear();
+  index_.forget();
+  const Phase phase = begin_phase();
+  int64_t looked = 0;
   for (const tn_node n : nodes) {
-    const auto* anchored = rules_.anchored(graph_.node(n).op);
-    if (!anchored) continue;
-    for (const auto& a : *anchored)
-      if (states_[a.entry].active) look(a.entry, a.variants, n);
+    index_.at(n, options_.detailed, &places_);
+    for (size_t first = 0, last; first < places_.size(); first = last) {
+      const uint32_t entry = places_[first].entry;
+      for (last = first + 1; last < places_.size() && places_[last].entry == entry;) ++last;
+      if (!states_[entry].active) continue;
+      const int64_t begin = wall_clock();
+      look(entry, &places_[first], last - first, n);
+      const int64_t took = wall_clock() - begin;
+      states_[entry].phase_time += took;
+      looked += took;
+    }
   }
+  const int64_t wall = wall_clock() - phase.wall - looked;
+  index_time_ += static_cast<int64_t>(static_cast<double>(wall) * end_phase(phase));
 }
 
-void Engine::look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node anchor) {
+/// The clock of CPU time is slow to read, so it is read for a phase as a whole, and what the fast clock says
+/// of each rule is scaled by what part of the phase the processor was ours.
+Engine::Phase Engine::begin_phase() { return {wall_clock(), cpu_clock()}; }
+
+double Engine::end_phase(const Phase& phase) {
+  const auto wall = static_cast<double>(std::max<int64_t>(wall_clock() - phase.wall, 1));
+  const double ours = std::min(1.0, static_cast<double>(cpu_clock() - phase.cpu) / wall);
+  for (State& s : states_) {
+    s.cpu_time += static_cast<int64_t>(static_cast<double>(s.phase_time) * ours);
+    s.phase_time = 0;
+  }
+  return ours;
+}
+
+/// Leaves the match in match_.
+bool Engine::matches(uint32_t entry, uint32_t variant, tn_node anchor, Refusal* refusal, bool detailed) {
+  const auto result = matcher_.run(
+      rules_.entries()[entry].variants[variant], anchor, &match_,
+      [&](Match& m) { return checker_.check(m, refusal, options_.detailed); }, detailed);
+  states_[entry].steps += static_cast<uint64_t>(matcher_.steps());
+  return result == Matcher::Found;
+}
+
+void Engine::look(uint32_t entry, const AnchorIndex::Place* places, size_t count, tn_node anchor) {
   const auto& e = rules_.entries()[entry];
   Refusal refusal;
   NearMiss near;
   uint32_t near_size = 0;
   bool over_budget = false;
-  Match match;
   uint32_t refused_size = 0;
   ++states_[entry].roots;
-  for (const uint32_t v : variants) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t v = places[i].variant;
     const Variant& variant = e.variants[v];
     const int before = refusal.progress;
-    const auto result = matcher_.run(
-        variant, anchor, &match, [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); },
-        options_.detailed);
+    const bool found = matches(entry, v, anchor, &refusal, options_.detailed);
     if (refusal.progress != before) refused_size = static_cast<uint32_t>(variant.nodes.size());
-    if (result == Matcher::Found) {
+    if (found) {
       Candidate c{entry,
                   v,
                   anchor,
                   topological(anchor),
-                  static_cast<uint32_t>(match.nodes.size() + match.inner.size()),
+                  static_cast<uint32_t>(match_.nodes.size() + match_.inner.size()),
                   static_cast<uint32_t>(pool_.size())};
-      pool_.insert(pool_.end(), match.nodes.begin(), match.nodes.end());
-      pool_.insert(pool_.end(), match.inner.begin(), match.inner.end());
+      pool_.insert(pool_.end(), match_.nodes.begin(), match_.nodes.end());
+      pool_.insert(pool_.end(), match_.inner.begin(), match_.inner.end());
       candidates_.push_back(c);
       return;
     }
-    over_budget = over_budget || result == Matcher::OverBudget;
+    over_budget = over_budget || matcher_.steps() > Matcher::step_budget;
     const NearMiss& m = matcher_.near_miss();
     const uint32_t size = static_cast<uint32_t>(variant.nodes.size());
     // Fewest nodes missing, not most found: else the largest variant always wins.
@@ -246,10 +294,12 @@ void Engine::apply_round() {
   });
   reach_.resize(graph_.api()->node_bound(graph_.raw()), 0);
   size_t done = 0;
+  const Phase phase = begin_phase();
   for (const auto& c : candidates_) {
-    if (limit_ || undone_ || (++done % 256 == 0 && listener_.cancelled())) return;
+    if (limit_ || undone_ || (++done % 256 == 0 && listener_.cancelled())) break;
     if (states_[c.entry].active) apply(c);
   }
+  end_phase(phase);
 }
 
 void Engine::lost(const Candidate& c) {
@@ -278,17 +328,15 @@ void Engine::apply(const Candidate& c) {
   const auto& e = rules_.entries()[c.entry];
   State& state = states_[c.entry];
   Refusal refusal;
-  Match match;
   // The graph may have changed since the sweep, so the match is made again; what still stands may be
   // rewritten.
-  if (!graph_.node(c.anchor).alive ||
-      matcher_.run(
-          e.variants[c.variant], c.anchor, &match,
-          [&](Match& m) { return checker_.check(m, &refusal, options_.detailed); }, false) != Matcher::Found)
-    return lost(c);
+  const int64_t begin = wall_clock();
+  const bool found = graph_.node(c.anchor).alive && matches(c.entry, c.variant, c.anchor, &refusal, false);
+  state.phase_time += wall_clock() - begin;
+  if (!found) return lost(c);
   std::vector<tn_value> boundary;
-  std::vector<tn_node> old = match.nodes;
-  old.insert(old.end(), match.inner.begin(), match.inner.end());
+  std::vector<tn_node> old = match_.nodes;
+  old.insert(old.end(), match_.inner.begin(), match_.inner.end());
   std::string names;
   for (const tn_node n : old) {
     const tn_node_info info = graph_.node(n);
@@ -296,9 +344,9 @@ void Engine::apply(const Candidate& c) {
       if (info.inputs[i] != TN_NONE) boundary.push_back(info.inputs[i]);
     if (options_.detailed) names += (names.empty() ? "" : ", ") + graph_.node_name(n);
   }
-  if (!checked(c, match)) return;
+  if (!checked(c, match_)) return;
   refusal = {};
-  const auto outcome = rewriter_.apply(match, &refusal);
+  const auto outcome = rewriter_.apply(match_, &refusal);
   if (outcome == Rewriter::LimitReached) {
     limit_ = true;
     return;
@@ -310,8 +358,8 @@ void Engine::apply(const Candidate& c) {
                                  "' is off for the rest of this run: " + std::to_string(state.rollbacks) +
                                  " rewrites in a row were undone, the last because " + refusal.got);
     }
-    refusal.variant = match.variant;
-    refusal.nodes = match.nodes;
+    refusal.variant = match_.variant;
+    refusal.nodes = match_.nodes;
     return refuse(c.entry, c.anchor, std::move(refusal), c.size, c.size);
   }
   state.rollbacks = 0;
@@ -462,7 +510,9 @@ void Engine::tell() {
     if (s.matched + s.applied)
       listener_.count(rules_.entries()[e].rule->name, s.matched + s.applied, s.applied);
     if (s.roots) listener_.tried(rules_.entries()[e].rule->name, s.roots);
+    if (s.steps) listener_.spent(rules_.entries()[e].rule->name, static_cast<uint64_t>(s.cpu_time), s.steps);
   }
+  listener_.spent("anchor index", static_cast<uint64_t>(index_time_), 0);
 }
 
 }  // namespace tenon::rules

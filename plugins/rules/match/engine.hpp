@@ -1,5 +1,8 @@
 // Runs a rule set over a graph: sweeps, sorts out conflicts, rewrites, looks again only near what changed.
 #pragma once
+#include <unordered_map>
+
+#include "match/anchor_index.hpp"
 #include "match/rewrite.hpp"
 #include "rule_set.hpp"
 #include "tenon/sdk/pass.hpp"
@@ -23,6 +26,7 @@ class EngineListener {
   virtual void explain(const tn_explain_record&) {}
   virtual void count(const std::string&, uint64_t, uint64_t) {}
   virtual void tried(const std::string&, uint64_t /*roots*/) {}
+  virtual void spent(const std::string&, uint64_t /*nanoseconds*/, uint64_t /*steps*/) {}
   virtual void warn(const std::string&, const std::string&) {}
   /// Before a match is rewritten; empty: go on. Else why the rule is wrong: it is off from then on, and what
   /// it did is undone by whoever runs the engine.
@@ -41,7 +45,9 @@ class Engine {
   struct State {  // of a rule
     bool active = false;
     uint64_t matched = 0, applied = 0, roots = 0;
-    uint32_t rollbacks = 0;  // since the last success
+    uint32_t rollbacks = 0;                // since the last success
+    int64_t phase_time = 0, cpu_time = 0;  // of matching, nanoseconds
+    uint64_t steps = 0;
   };
   struct Candidate {
     uint32_t entry, variant;
@@ -67,8 +73,14 @@ class Engine {
 
   void choose();
   bool came_back(int64_t round);
+  struct Phase {  // of a sweep or a round of rewrites
+    int64_t wall, cpu;
+  };
   void sweep(const std::vector<tn_node>& nodes);
-  void look(uint32_t entry, const std::vector<uint32_t>& variants, tn_node anchor);
+  static Phase begin_phase();
+  double end_phase(const Phase& phase);
+  void look(uint32_t entry, const AnchorIndex::Place* places, size_t count, tn_node anchor);
+  bool matches(uint32_t entry, uint32_t variant, tn_node anchor, Refusal* refusal, bool detailed);
   void apply_round();
   void apply(const Candidate& c);
   void touched(const std::vector<tn_value>& boundary, const std::vector<tn_node>& made);
@@ -85,11 +97,15 @@ class Engine {
   const RuleSet& rules_;
   EngineListener& listener_;
   EngineOptions options_;
+  AnchorIndex index_;
   Matcher matcher_;
   MatchChecker checker_;
   Rewriter rewriter_;
   std::vector<State> states_;
   std::vector<Seen> seen_;
+  int64_t index_time_ = 0;  // nanoseconds of CPU
+  std::vector<AnchorIndex::Place> places_;
+  Match match_;         // the last one looked for
   uint32_t depth_ = 1;  // of the deepest active variant
   std::vector<uint32_t> topological_;
   std::vector<Candidate> candidates_;

@@ -106,6 +106,7 @@ class Matcher {
   enum Result { Found, NotFound, OverBudget };
   Result run(const Variant& variant, tn_node anchor, Match* match, const Accept& accept, bool detailed);
   const NearMiss& near_miss() const { return near_; }
+  int steps() const { return steps_; }  // of the last run
   /// Kinds of nodes that a rule may not match again ("once").
   std::function<bool(const Rule&, tn_node)> made_by;
 

@@ -98,6 +98,9 @@ typedef struct tn_plan_view {
   /* Names of the node's regions ("then_branch"), in the order of node->regions and of run_region's numbers.
    */
   const tn_str* region_names;
+  /* What the node belongs to: with graph_api, for kernels that read the body a fused node keeps. Types there
+   * may still have symbols where the operands above have numbers. */
+  tn_graph* graph;
 } tn_plan_view;
 
 typedef struct tn_planned {

@@ -57,6 +57,13 @@ class PlanView {
   }
   Attributes attrs() const noexcept { return Attributes(v_->graph_api, *v_->node); }
   std::string_view op_name() const { return sdk::view(v_->graph_api->symbol_text(v_->node->op)); }
+  /// The graph that holds the node, for the bodies of fused nodes. Throws where the host is too old to give
+  /// it.
+  GraphView graph() const {
+    if (!TN_HAS(v_, graph) || !v_->graph) fail("the host does not hand out the graph");
+    return GraphView(v_->graph_api, v_->graph);
+  }
+  Span<const tn_region> regions() const noexcept { return {v_->node->regions, v_->node->region_count}; }
   uint32_t threads() const noexcept { return v_->thread_count ? v_->thread_count : 1; }
   uint64_t cpu_features() const noexcept { return v_->cpu_features; }
   std::string_view precision() const noexcept { return sdk::view(v_->precision_mode); }

@@ -36,6 +36,9 @@ class Pass {
   void count(std::string_view who, uint64_t matched, uint64_t applied) const {
     ctx_->count(ctx_, str(who), matched, applied);
   }
+  void spent(std::string_view who, uint64_t nanoseconds, uint64_t steps) const {
+    if (TN_HAS(ctx_, spent) && ctx_->spent) ctx_->spent(ctx_, str(who), nanoseconds, steps);
+  }
   bool cancelled() const { return ctx_->cancelled && ctx_->cancelled(ctx_); }
   /// A transaction named after the step; inactive when the limit of applied rewrites was reached.
   Transaction edit(std::string_view who) const {
