@@ -59,11 +59,11 @@ HWY_INLINE V erf(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, r);
 }
 
+/// 0 and 1 at the infinities, NaN for NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1.0f);
-  const V r = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(hn::Max(x, hn::Set(d, -88.0f))))));
-  return hn::IfThenElse(hn::IsNaN(x), x, r);
+  return hn::Div(one, hn::Add(one, exponential(d, hn::Neg(x))));
 }
 
 /// max and min that give NaN for a NaN in x.
