@@ -54,6 +54,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "families.hpp"
 #include "simd.hpp"
@@ -75,34 +77,63 @@ void finish_columns(const Activation& a, float* y, const float* bias, int64_t n)
 
 using namespace sdk;
 
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Operators of one operand, with the defaults of alpha and beta.
+struct Entry {
+  const char* op;
+  const char* id;  // of the kernel
+  Act act;
+  float alpha, beta;
+};
+constexpr Entry entries[] = {{"Relu", "relu", Act::Relu, 0, 0},
+                             {"Sigmoid", "sigmoid", Act::Sigmoid, 0, 0},
+                             {"Tanh", "tanh", Act::Tanh, 0, 0},
+                             {"HardSwish", "hard_swish", Act::HardSwish, 0, 0},
+                             {"Mish", "mish", Act::Mish, 0, 0},
+                             {"Softplus", "softplus", Act::Softplus, 0, 0},
+                             {"Exp", "exp", Act::Exp, 0, 0},
+                             {"Log", "log", Act::Log, 0, 0},
+                             {"Sqrt", "sqrt", Act::Sqrt, 0, 0},
+                             {"Reciprocal", "reciprocal", Act::Reciprocal, 0, 0},
+                             {"Neg", "neg", Act::Neg, 0, 0},
+                             {"Abs", "abs", Act::Abs, 0, 0},
+                             {"Erf", "erf", Act::Erf, 0, 0},
+                             {"Floor", "floor", Act::Floor, 0, 0},
+                             {"Ceil", "ceil", Act::Ceil, 0, 0},
+                             {"Round", "round", Act::Round, 0, 0},
+                             {"LeakyRelu", "leaky_relu", Act::LeakyRelu, 0.01f, 0},
+                             {"HardSigmoid", "hard_sigmoid", Act::HardSigmoid, 0.2f, 0.5f},
+                             {"Swish", "swish", Act::Swish, 1, 0},
+                             {"Elu", "elu", Act::Elu, 1, 0},
+                             {"Gelu", "gelu", Act::Gelu, 0, 0}};
+
+std::optional<Activation> activation(std::string_view op, const Attributes& attrs, std::string_view alpha,
+                                     std::string_view beta) {
+  for (const Entry& e : entries) {
+    if (op != e.op) continue;
+    const bool by_tanh = e.act == Act::Gelu && attrs.get_string("approximate", "none") == "tanh";
+    return Activation{by_tanh ? Act::GeluTanh : e.act, static_cast<float>(attrs.get_float(alpha, e.alpha)),
+                      static_cast<float>(attrs.get_float(beta, e.beta))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Activation> activation_of(std::string_view op, const Attributes& attrs) {
+  return activation(op, attrs, "alpha", "beta");
+}
+
 Activation fused_activation(const Attributes& attrs, std::string_view alpha, std::string_view beta) {
-  struct Entry {
-    const char* name;
-    Act act;
-    float alpha, beta;
-  };
-  static constexpr float inf = std::numeric_limits<float>::infinity();
-  static constexpr Entry entries[] = {{"", Act::None, 0, 0},
-                                      {"Relu", Act::Relu, 0, 0},
-                                      {"LeakyRelu", Act::LeakyRelu, 0.01f, 0},
-                                      {"Clip", Act::Clip, -inf, inf},
-                                      {"Sigmoid", Act::Sigmoid, 0, 0},
-                                      {"Tanh", Act::Tanh, 0, 0},
-                                      {"HardSigmoid", Act::HardSigmoid, 0.2f, 0.5f},
-                                      {"HardSwish", Act::HardSwish, 0, 0},
-                                      {"Swish", Act::Swish, 1, 0},
-                                      {"Gelu", Act::Gelu, 0, 0},
-                                      {"Elu", Act::Elu, 1, 0},
-                                      {"Mish", Act::Mish, 0, 0},
-                                      {"Softplus", Act::Softplus, 0, 0}};
   const auto name = attrs.get_string("activation", "");
-  for (const auto& e : entries)
-    if (name == e.name) {
-      const Act act =
-          e.act == Act::Gelu && attrs.get_string("approximate", "none") == "tanh" ? Act::GeluTanh : e.act;
-      return {act, static_cast<float>(attrs.get_float(alpha, e.alpha)),
-              static_cast<float>(attrs.get_float(beta, e.beta))};
-    }
+  if (name.empty()) return {};
+  if (name == "Clip")
+    return {Act::Clip, static_cast<float>(attrs.get_float(alpha, -infinity)),
+            static_cast<float>(attrs.get_float(beta, infinity))};
+  if (const auto act = activation(name, attrs, alpha, beta)) return *act;
   decline("activation " + std::string(name) + " is not in this plugin");
 }
 
@@ -121,28 +152,13 @@ int run(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
   return 0;
 }
 
-void set(const PlanView& v, Planned& p, Activation act) {
+void plan(const PlanView& v, Planned& p) {
   allow_simd(v.cpu_features());
+  const auto act = activation_of(v.op_name(), v.attrs());
+  if (!act) decline("this kernel has no " + std::string(v.op_name()));
   const int64_t n = v.output().count();
   const uint32_t tiles = tiles_for(n, 16384, v.threads());
-  p.set(run, std::make_unique<State>(State{act, n, tiles}), tiles);
-}
-
-template <Act A>
-void plan_plain(const PlanView& v, Planned& p) {
-  set(v, p, {A, 0, 0});
-}
-
-template <Act A>
-void plan_alpha(const PlanView& v, Planned& p) {
-  const double alpha = A == Act::LeakyRelu ? 0.01 : A == Act::HardSigmoid ? 0.2 : 1.0;
-  set(v, p,
-      {A, static_cast<float>(v.attrs().get_float("alpha", alpha)),
-       static_cast<float>(v.attrs().get_float("beta", 0.5))});
-}
-
-void plan_gelu(const PlanView& v, Planned& p) {
-  set(v, p, {v.attrs().get_string("approximate", "none") == "tanh" ? Act::GeluTanh : Act::Gelu, 0, 0});
+  p.set(run, std::make_unique<State>(State{*act, n, tiles}), tiles);
 }
 
 /// The bounds are operands and may come from the run.
@@ -159,47 +175,19 @@ void plan_clip(const PlanView& v, Planned& p) {
   allow_simd(v.cpu_features());
   const int64_t n = v.output().count();
   const uint32_t tiles = tiles_for(n, 16384, v.threads());
-  const float inf = std::numeric_limits<float>::infinity();
-  p.set(run_clip, std::make_unique<State>(State{{Act::Clip, -inf, inf}, n, tiles}), tiles);
+  p.set(run_clip, std::make_unique<State>(State{{Act::Clip, -infinity, infinity}, n, tiles}), tiles);
 }
 
 }  // namespace
 
 void provide_unary(Plugin& p) {
   const std::vector<tn_dtype> f32{TN_FLOAT32};
-  struct Entry {
-    const char* op;
-    const char* id;
-    void (*plan)(KernelBuilder&);
-  };
-#define TENON_UNARY(op, id, fn)                                      \
-  {                                                                  \
-    op, "tenon.cpu." id "/1", [](KernelBuilder& k) { k.plan<fn>(); } \
-  }
-  static const Entry entries[] = {TENON_UNARY("Relu", "relu", plan_plain<Act::Relu>),
-                                  TENON_UNARY("Sigmoid", "sigmoid", plan_plain<Act::Sigmoid>),
-                                  TENON_UNARY("Tanh", "tanh", plan_plain<Act::Tanh>),
-                                  TENON_UNARY("HardSwish", "hard_swish", plan_plain<Act::HardSwish>),
-                                  TENON_UNARY("Mish", "mish", plan_plain<Act::Mish>),
-                                  TENON_UNARY("Softplus", "softplus", plan_plain<Act::Softplus>),
-                                  TENON_UNARY("Exp", "exp", plan_plain<Act::Exp>),
-                                  TENON_UNARY("Log", "log", plan_plain<Act::Log>),
-                                  TENON_UNARY("Sqrt", "sqrt", plan_plain<Act::Sqrt>),
-                                  TENON_UNARY("Reciprocal", "reciprocal", plan_plain<Act::Reciprocal>),
-                                  TENON_UNARY("Neg", "neg", plan_plain<Act::Neg>),
-                                  TENON_UNARY("Abs", "abs", plan_plain<Act::Abs>),
-                                  TENON_UNARY("Erf", "erf", plan_plain<Act::Erf>),
-                                  TENON_UNARY("Floor", "floor", plan_plain<Act::Floor>),
-                                  TENON_UNARY("Ceil", "ceil", plan_plain<Act::Ceil>),
-                                  TENON_UNARY("Round", "round", plan_plain<Act::Round>),
-                                  TENON_UNARY("LeakyRelu", "leaky_relu", plan_alpha<Act::LeakyRelu>),
-                                  TENON_UNARY("HardSigmoid", "hard_sigmoid", plan_alpha<Act::HardSigmoid>),
-                                  TENON_UNARY("Swish", "swish", plan_alpha<Act::Swish>),
-                                  TENON_UNARY("Elu", "elu", plan_alpha<Act::Elu>),
-                                  TENON_UNARY("Gelu", "gelu", plan_gelu)};
-#undef TENON_UNARY
-  for (const auto& e : entries)
-    e.plan(p.kernel(e.id, e.op).flags(TN_KERNEL_DETERMINISTIC).input(f32).in_place(0, 0));
+  for (const Entry& e : entries)
+    p.kernel("tenon.cpu." + std::string(e.id) + "/1", e.op)
+        .flags(TN_KERNEL_DETERMINISTIC)
+        .input(f32)
+        .in_place(0, 0)
+        .plan<plan>();
   p.kernel("tenon.cpu.clip/1", "Clip")
       .flags(TN_KERNEL_DETERMINISTIC)
       .input(f32)

@@ -2,6 +2,7 @@
 // code.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "tenon/sdk/kernels.hpp"
@@ -42,6 +43,8 @@ struct Activation {
         beta = 0;  // LeakyRelu, Swish, Elu: alpha; Clip: alpha = min, beta = max; HardSigmoid: both
 };
 
+/// What a node of this operator does to its one operand; nothing when this plugin does not have it.
+std::optional<Activation> activation_of(std::string_view op, const sdk::Attributes& attrs);
 /// The activation of a fused node: attributes activation, approximate (of Gelu), and its parameters under the
 /// names given. Declines what this plugin does not have.
 Activation fused_activation(const sdk::Attributes& attrs, std::string_view alpha = "alpha",

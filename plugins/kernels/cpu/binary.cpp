@@ -48,9 +48,20 @@ int run(const tn_kernel_args* args, uint32_t tile, uint32_t) noexcept {
   return 0;
 }
 
-template <Binary Op>
+struct Entry {
+  const char* op;
+  const char* id;  // of the kernel
+  Binary binary;
+};
+constexpr Entry entries[] = {{"Add", "add", Binary::Add}, {"Sub", "sub", Binary::Sub},
+                             {"Mul", "mul", Binary::Mul}, {"Div", "div", Binary::Div},
+                             {"Max", "max", Binary::Max}, {"Min", "min", Binary::Min},
+                             {"Sum", "sum", Binary::Add}};
+
 void plan(const PlanView& v, Planned& p) {
   allow_simd(v.cpu_features());
+  const auto op = binary_of(v.op_name());
+  if (!op) decline("this kernel has no " + std::string(v.op_name()));
   const auto a = v.input(0).dims(), b = v.input(1).dims(), y = v.output().dims();
   std::vector<Loop> loops;
   int64_t sa = 1, sb = 1;
@@ -74,7 +85,7 @@ void plan(const PlanView& v, Planned& p) {
     loops.push_back(l);
   }
   auto s = std::make_unique<State>();
-  s->op = Op;
+  s->op = *op;
   s->n = 1;
   s->rows = 1;
   if (!loops.empty()) {
@@ -92,32 +103,29 @@ void plan(const PlanView& v, Planned& p) {
   p.set(run, std::move(s), tiles);
 }
 
-template <Binary Op>
-KernelBuilder& provide(Plugin& p, const char* id, const char* op) {
-  return p.kernel(id, op)
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .input({TN_FLOAT32})
-      .input({TN_FLOAT32})
-      .in_place(0, 0)
-      .in_place(0, 1)
-      .plan<plan<Op>>();
-}
-
-/// Max and Min take any number of operands; this kernel takes two.
+/// Max, Min and Sum take any number of operands; this kernel takes two.
 void match_two(const PlanView& v) {
   if (v.input_count() != 2) decline(format("%u operands, this kernel has 2", v.input_count()));
 }
 
 }  // namespace
 
+std::optional<Binary> binary_of(std::string_view op) {
+  for (const Entry& e : entries)
+    if (op == e.op) return e.binary;
+  return std::nullopt;
+}
+
 void provide_binary(Plugin& p) {
-  provide<Binary::Add>(p, "tenon.cpu.add/1", "Add");
-  provide<Binary::Sub>(p, "tenon.cpu.sub/1", "Sub");
-  provide<Binary::Mul>(p, "tenon.cpu.mul/1", "Mul");
-  provide<Binary::Div>(p, "tenon.cpu.div/1", "Div");
-  provide<Binary::Max>(p, "tenon.cpu.max/1", "Max").match<match_two>();
-  provide<Binary::Min>(p, "tenon.cpu.min/1", "Min").match<match_two>();
-  provide<Binary::Add>(p, "tenon.cpu.sum/1", "Sum").match<match_two>();
+  for (const Entry& e : entries)
+    p.kernel("tenon.cpu." + std::string(e.id) + "/1", e.op)
+        .flags(TN_KERNEL_DETERMINISTIC)
+        .input({TN_FLOAT32})
+        .input({TN_FLOAT32})
+        .in_place(0, 0)
+        .in_place(0, 1)
+        .match<match_two>()
+        .plan<plan>();
 }
 
 }  // namespace tenon::cpu

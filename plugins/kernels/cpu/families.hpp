@@ -9,6 +9,7 @@ void provide_matmul(sdk::Plugin&);
 void provide_pool(sdk::Plugin&);
 void provide_unary(sdk::Plugin&);
 void provide_binary(sdk::Plugin&);
+void provide_fused_elementwise(sdk::Plugin&);
 void provide_softmax(sdk::Plugin&);
 void provide_norm(sdk::Plugin&);
 void provide_attention(sdk::Plugin&);

@@ -1,6 +1,8 @@
 // Row-wise kernels on contiguous float32, vectorised. A row is n elements; y may be x.
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace tenon::cpu {
 
@@ -21,6 +23,8 @@ void max_row(float* y, const float* x, int64_t n) noexcept;
 void add_row(float* y, const float* x, int64_t n) noexcept;
 
 enum class Binary : uint32_t { Add, Sub, Mul, Div, Max, Min };
+/// What an operator of two operands computes; nothing when this plugin does not have it.
+std::optional<Binary> binary_of(std::string_view op);
 /// y = a op b; a step of 0 repeats the operand's first element, 1 walks it.
 void binary_row(Binary op, const float* a, int a_step, const float* b, int b_step, float* y,
                 int64_t n) noexcept;
