@@ -287,6 +287,16 @@ Tensor operand_of(tn_dtype dtype, const std::vector<int64_t>& dims) {
 }
 
 /// Empty when the node ran, else what was said; the bytes of its results, one after another.
+void append_contents(const tn_tensor& tensor, std::string& to) {
+  if (tensor.dtype != TN_STRING) {
+    to.append(static_cast<const char*>(tensor.data), tensor.bytes);
+    return;
+  }
+  // Strings are elsewhere; what stands in the tensor is where, and that differs from run to run.
+  const auto* strings = static_cast<const tn_str*>(tensor.data);
+  for (size_t i = 0; i < tensor.bytes / sizeof(tn_str); ++i) to += text(strings[i]) + '\0';
+}
+
 std::string run_node(const std::string& given, const std::string& node, int results,
                      std::string* bytes = nullptr) {
   try {
@@ -304,8 +314,7 @@ std::string run_node(const std::string& given, const std::string& node, int resu
     }
     const std::vector<NamedOutput> made = session.run(inputs);
     for (const NamedOutput& output : made)
-      if (bytes != nullptr && output.value->kind == TN_KIND_TENSOR)
-        bytes->append(static_cast<const char*>(output.tensor().data), output.tensor().bytes);
+      if (bytes != nullptr && output.value->kind == TN_KIND_TENSOR) append_contents(output.tensor(), *bytes);
     return "";
   } catch (const Error& error) {
     return error.diagnostics.empty() ? error.what() : error.diagnostics.front().text;

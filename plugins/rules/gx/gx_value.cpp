@@ -69,6 +69,9 @@ T narrow(double d) {
 sdk::OwnedTensor store(const Tensor& t) {
   sdk::OwnedTensor out(t.dtype, t.dims);
   const auto& from = *t.data;
+  if (from.size() != static_cast<size_t>(sdk::element_count(t.dims)))
+    sdk::fail("a computed constant has " + std::to_string(from.size()) + " elements where its shape wants " +
+              std::to_string(sdk::element_count(t.dims)));
   const bool ok = sdk::visit_number(t.dtype, [&](auto zero) {
     auto* to = out.data<decltype(zero)>();
     for (size_t i = 0; i < from.size(); ++i) to[i] = narrow<decltype(zero)>(from[i]);

@@ -371,13 +371,17 @@ sdk::OwnedTensor CaseGraph::contents(uint32_t value, tn_dtype dtype, const Dims&
   gx::Tensor t;
   t.dims = dims;
   t.dtype = dtype;
+  const int64_t n = sdk::element_count(dims);
   const Json* j = name.empty() ? nullptr : find(name);
   if (const Json* elements = j ? elements_of(*j, &t.dtype) : nullptr) {
-    if (elements->is_number()) t.data->push_back(elements->number);
-    for (const auto& i : elements->items) t.data->push_back(i.number);
+    std::vector<double> said;
+    if (elements->is_number()) said.push_back(elements->number);
+    for (const auto& i : elements->items) said.push_back(i.number);
+    // A shape that was changed after the case was read repeats its elements, or cuts them.
+    for (size_t i = 0; i < static_cast<size_t>(n) && !said.empty(); ++i)
+      t.data->push_back(said[i % said.size()]);
     return gx::store(t);
   }
-  const int64_t n = sdk::element_count(dims);
   const bool plain = !j && !name.empty() && scalar_constant(value);
   const double number = plain ? number_of(value) : j && j->is_number() ? j->number : 0;
   for (int64_t i = 0; i < n; ++i) {
