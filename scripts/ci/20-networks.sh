@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 
 python=.venv/bin/python
-tenon=${TENON:-build/bin/tenon}
+tenon=${TENON:-${BUILD:-build}/bin/tenon}
 export PYTHONDONTWRITEBYTECODE=1
 
 if ! "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
