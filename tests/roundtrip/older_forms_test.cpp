@@ -2,7 +2,6 @@
 // refused with the node's name. Each written file is read again, and must give the same numbers.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -12,40 +11,21 @@
 #include "core/graph/interner.hpp"
 #include "core/graph/text_form.hpp"
 #include "core/pipeline/model_loader.hpp"
-#include "core/pipeline/pipeline.hpp"
-#include "core/runtime/eval.hpp"
-#include "core/runtime/session.hpp"
 #include "test_paths.hpp"
+#include "whole_program.hpp"
 
 using namespace tenon;
 using Catch::Matchers::Contains;
 
 namespace {
 
-Manifest manifest_for(const std::string& model) {
-  Diagnostics findings;
-  ManifestOptions options;
-  options.model_path = model;
-  options.set = {"runtime.threads=1", "pipeline=[]"};
-  Manifest manifest = default_manifest(options, findings);
-  findings.throw_if_errors(exit_bad_input);
-  return manifest;
-}
-
 Engine& engine() {
-  struct Running {
-    Engine engine;
-    Evaluator evaluator;
-    Running() : engine(manifest_for("none.onnx")), evaluator(engine.host(), engine.registries()) {}
-  };
-  static Running* running = nullptr;  // plugins stay open until the end
-  if (running == nullptr) {
-    ::setenv("TENON_CACHE_DIR", (test::scratch_dir() + "/cache").c_str(), 1);
-    ::setenv("TENON_SCAN_TIMEOUT_MS", "120000", 0);
-    set_install_root(test::build_dir());
-    running = new Running;
+  static test::WholeProgram* program = nullptr;  // plugins stay open until the end
+  if (program == nullptr) {
+    test::use_build_tree(test::build_dir(), test::scratch_dir());
+    program = new test::WholeProgram(test::one_thread_manifest({"pipeline=[]"}));
   }
-  return running->engine;
+  return program->engine;
 }
 
 struct Trip {
@@ -135,7 +115,9 @@ Trip trip(const std::string& body, int64_t opset) {
     return result;
   }
   Diagnostics findings;
-  auto again = read_model(manifest_for(path), engine().registries(), engine().host(), findings);
+  Manifest manifest = engine().manifest();
+  manifest.model_path = path;
+  auto again = read_model(manifest, engine().registries(), engine().host(), findings);
   CHECK((opset == 0 || again->opsets().at("") == opset));
   for (const tn_node n : again->nodes(0))
     result.ops += (result.ops.empty() ? "" : " ") + std::string(again->op_name(n));

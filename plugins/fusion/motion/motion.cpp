@@ -23,6 +23,13 @@ bool single_element_operands(const Context& c, const Node& n, uint32_t slot, int
   return true;
 }
 
+bool replace_chain(Context& c, Transaction& edit, const Node& n, const std::vector<Link>& links, tn_value x) {
+  edit.replace_uses(c.graph.node(links.back().node).output(0), x);
+  for (size_t i = links.size(); i-- > 0;) edit.erase(links[i].node);
+  edit.erase(n.id());
+  return c.commit(edit, n.id());
+}
+
 tn_value copy_node(Transaction& edit, const Node& n, std::vector<tn_value> inputs, tn_node before) {
   NodeSpec s{n.op_name(), std::move(inputs), 1, {}, n.region(), before, n.name(), {n.id()}};
   s.raw_attrs = attrs_of(n);

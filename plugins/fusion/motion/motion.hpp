@@ -36,6 +36,10 @@ std::vector<Link> chain_from(const Context& c, const sdk::Node& from, Passes pas
   return {};
 }
 
+/// Ends such a rewrite: `x` takes the place of the last node's result, and the nodes from `n` on go.
+bool replace_chain(Context& c, sdk::Transaction& edit, const sdk::Node& n, const std::vector<Link>& links,
+                   tn_value x);
+
 /// Each result element comes from the operand's element at its place, and other operands are constants.
 bool elementwise_link(const Context& c, const sdk::Node& n, uint32_t slot);
 /// All other operands have one element, and no more axes than `rank`.

@@ -85,10 +85,7 @@ tn_value between_reshapes(Context& c, const Node& n, bool* done) {
                      last.name(),
                      {n.id(), last.id()}})
             .output(0);
-  edit.replace_uses(last.output(0), x);
-  for (size_t i = links.size(); i-- > 0;) edit.erase(links[i].node);
-  edit.erase(n.id());
-  *done = c.commit(edit, n.id());
+  *done = replace_chain(c, edit, n, links, x);
   return TN_NONE;
 }
 
@@ -138,10 +135,7 @@ tn_value between_quantizers(Context& c, const Node& n, bool* done) {
     inputs[0] = x;
     x = copy_node(edit, m, inputs, last.id());
   }
-  edit.replace_uses(last.output(0), x);
-  for (size_t i = links.size(); i-- > 0;) edit.erase(links[i].node);
-  edit.erase(n.id());
-  *done = c.commit(edit, n.id());
+  *done = replace_chain(c, edit, n, links, x);
   return TN_NONE;
 }
 

@@ -123,10 +123,7 @@ tn_value between_transposes(Context& c, const Node& n, bool* done) {
                      last.name(),
                      {n.id(), last.id()}})
             .output(0);
-  edit.replace_uses(last.output(0), x);
-  for (size_t i = links.size(); i-- > 0;) edit.erase(links[i].node);
-  edit.erase(n.id());
-  *done = c.commit(edit, n.id());
+  *done = replace_chain(c, edit, n, links, x);
   return TN_NONE;
 }
 

@@ -65,30 +65,13 @@ bool Miner::memory_bound(tn_node n) const {
 }
 
 void Miner::find_nodes() {
-  const auto* api = graph_.api();
-  place_.assign(api->node_bound(graph_.raw()), 0);
+  place_.assign(graph_.api()->node_bound(graph_.raw()), 0);
   uint32_t place = 0;
-  for (tn_region r = 0; r < api->region_bound(graph_.raw()); ++r) {
-    tn_region_info info{};
-    info.size = sizeof info;
-    if (api->region(graph_.raw(), r, &info) != TN_OK) continue;
-    if (info.parent != TN_NONE) {  // bodies that fused nodes keep are what they were fused from
-      const tn_node_info parent = graph_.node(info.parent);
-      const tn_op_def* def = parent.alive ? ops_.find(parent.op) : nullptr;
-      if (!def || !(def->flags & TN_OP_CONTROL_FLOW)) continue;
-    } else if (r != api->main_region) {
-      continue;
-    }
-    const tn_node* ids = nullptr;
-    uint32_t count = 0;
-    if (api->nodes(graph_.raw(), r, &ids, &count) != TN_OK) continue;
-    const std::vector<tn_node> order(ids, ids + count);
-    for (const tn_node n : order) {
-      ++place;
-      if (!memory_bound(n)) continue;
-      place_[n] = place;
-      nodes_.push_back(n);
-    }
+  for (const tn_node n : running_nodes(graph_, ops_)) {
+    ++place;
+    if (!memory_bound(n)) continue;
+    place_[n] = place;
+    nodes_.push_back(n);
   }
 }
 

@@ -6,6 +6,8 @@ namespace {
 
 constexpr uint32_t open_end = 8;  // what '*' and '+' repeat to at most
 
+}  // namespace
+
 std::string snake_case(std::string_view op) {
   const auto colon = op.rfind("::");
   if (colon != std::string_view::npos) op = op.substr(colon + 2);
@@ -18,8 +20,6 @@ std::string snake_case(std::string_view op) {
   }
   return r;
 }
-
-}  // namespace
 
 /// "Relu|Sigmoid?", "Add*", "Mul{0,3}", or a node object without 'in' and 'out'.
 bool RuleLoader::chain_item(const Json& json, size_t index, PatternNode* node, Rule& rule,

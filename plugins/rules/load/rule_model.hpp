@@ -35,6 +35,10 @@ class OpCatalog {
   virtual std::vector<Transform> transforms() const { return {}; }
 };
 
+/// The name as the constraint `X_type` of the articles' form says it, without its domain: LeakyRelu is
+/// leaky_relu.
+std::string snake_case(std::string_view op);
+
 struct Scalar {
   bool is_text = false;
   double number = 0;

@@ -93,29 +93,9 @@ uint32_t Engine::topological(tn_node n) { return n < topological_.size() ? topol
 void Engine::run() {
   choose();
   if (std::none_of(states_.begin(), states_.end(), [](const State& s) { return s.active; })) return;
-  const auto* api = graph_.api();
-  topological_.assign(api->node_bound(graph_.raw()), 0);
-  std::vector<tn_node> nodes;
-  for (tn_region r = 0; r < api->region_bound(graph_.raw()); ++r) {
-    tn_region_info info{};
-    info.size = sizeof info;
-    if (api->region(graph_.raw(), r, &info) != TN_OK) continue;
-    if (info.parent != TN_NONE) {
-      // Bodies that fused nodes keep are what they were fused from; only regions that run are looked at.
-      const tn_node_info parent = graph_.node(info.parent);
-      const tn_op_def* def = parent.alive ? ops_.find(parent.op) : nullptr;
-      if (!def || !(def->flags & TN_OP_CONTROL_FLOW)) continue;
-    } else if (r != api->main_region) {
-      continue;
-    }
-    const tn_node* ids = nullptr;
-    uint32_t count = 0;
-    if (api->nodes(graph_.raw(), r, &ids, &count) != TN_OK) continue;
-    for (uint32_t i = 0; i < count; ++i) {
-      topological_[ids[i]] = static_cast<uint32_t>(nodes.size());
-      nodes.push_back(ids[i]);
-    }
-  }
+  topological_.assign(graph_.api()->node_bound(graph_.raw()), 0);
+  std::vector<tn_node> nodes = running_nodes(graph_, ops_);
+  for (uint32_t i = 0; i < nodes.size(); ++i) topological_[nodes[i]] = i;
   for (int64_t round = 0;
        round < options_.max_rounds && !nodes.empty() && !limit_ && !undone_ && !listener_.cancelled();
        ++round) {

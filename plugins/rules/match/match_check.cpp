@@ -7,19 +7,6 @@ namespace {
 
 constexpr tn_dim unset = INT64_MIN;
 
-std::string snake_case(std::string_view op) {
-  const auto colon = op.rfind("::");
-  if (colon != std::string_view::npos) op = op.substr(colon + 2);
-  std::string r;
-  for (size_t i = 0; i < op.size(); ++i) {
-    if (std::isupper(static_cast<unsigned char>(op[i])) && i &&
-        !std::isupper(static_cast<unsigned char>(op[i - 1])))
-      r += '_';
-    r += static_cast<char>(std::tolower(static_cast<unsigned char>(op[i])));
-  }
-  return r;
-}
-
 }  // namespace
 
 gx::Value attribute_value(const tn_attr& a) {

@@ -21,6 +21,27 @@ std::string GraphAccess::node_name(tn_node n) const {
   return i.name.size ? sdk::text(i.name) : "(unnamed " + std::string(op_name(i.op)) + ")";
 }
 
+std::vector<tn_node> running_nodes(const GraphAccess& graph, const OpCatalog& ops) {
+  const auto* api = graph.api();
+  std::vector<tn_node> nodes;
+  for (tn_region r = 0; r < api->region_bound(graph.raw()); ++r) {
+    tn_region_info info{};
+    info.size = sizeof info;
+    if (api->region(graph.raw(), r, &info) != TN_OK) continue;
+    if (info.parent != TN_NONE) {
+      const tn_node_info parent = graph.node(info.parent);
+      const tn_op_def* def = parent.alive ? ops.find(parent.op) : nullptr;
+      if (!def || !(def->flags & TN_OP_CONTROL_FLOW)) continue;
+    } else if (r != api->main_region) {
+      continue;
+    }
+    const tn_node* ids = nullptr;
+    uint32_t count = 0;
+    if (api->nodes(graph.raw(), r, &ids, &count) == TN_OK) nodes.insert(nodes.end(), ids, ids + count);
+  }
+  return nodes;
+}
+
 const tn_attr* effective_attribute(const tn_node_info& node, tn_sym name, std::string_view text,
                                    const OpCatalog& ops, tn_attr* scratch) {
   if (const tn_attr* a = sdk::find_attr(node, name)) return a;

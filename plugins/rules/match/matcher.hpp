@@ -88,6 +88,10 @@ struct Match {
   }
 };
 
+/// Nodes of the regions that run, region by region, each in topological order. Bodies that fused nodes keep
+/// are what they were fused from, and left out.
+std::vector<tn_node> running_nodes(const GraphAccess& graph, const OpCatalog& ops);
+
 /// The deepest failed attempt, for near misses.
 struct NearMiss {
   uint32_t matched = 0;  // nodes of the pattern
