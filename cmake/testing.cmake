@@ -1,5 +1,6 @@
 # tenon_add_test(<name> SOURCES <file>... [LIBS <target>...] [INCLUDES <folder>...] [LABELS <label>...])
-#   builds a Catch2 executable <name> and registers it with CTest.
+#   builds a Catch2 executable <name> and registers it with CTest. The label `concurrent` is for tests of what runs in
+#   threads: they run under ThreadSanitizer too.
 # tenon_configure_test(<ctest name>) gives a test made with add_test the environment every test here has.
 
 if(NOT BUILD_TESTING)
@@ -48,5 +49,8 @@ function(tenon_add_test name)
   tenon_configure_test("${name}")
   if(arg_LABELS)
     set_property(TEST "${name}" APPEND PROPERTY LABELS ${arg_LABELS})
+  endif()
+  if("concurrent" IN_LIST arg_LABELS)
+    set_property(GLOBAL APPEND PROPERTY TENON_CONCURRENT_TESTS "${name}")
   endif()
 endfunction()

@@ -159,7 +159,6 @@ TEST_CASE("algebra: a table of what holds and of what does not") {
        "Max Cast"},
       {"float32[16]", "  const %l: float32[] = [-inf]\n  %a = Clip(%x, %l)\n  %y = Neg(%a)\n", "Neg", "Neg"},
       // The rest.
-      {"float32[16]", "  %y = Sum(%x, %x)\n", "Add", "Add"},
       {"float32[2,3]", "  %a = Softmax(%x)\n  %y = Log(%a)\n", "Softmax Log", "LogSoftmax", Equal::nearly,
        true},
       {"float32[16]", "  %a = Exp(%x)\n  %y = Abs(%a)\n", "Exp", "Exp"},

@@ -308,4 +308,11 @@ TEST_CASE("more that changes nothing") {
         "Resize Neg");
   check("float32[2,3]", "  %a = ReduceSum(%x) {noop_with_empty_axes = 1}\n  %y = Neg(%a)\n", "Neg");
   check("float32[2,3]", "  %a = ReduceSum(%x)\n  %y = Neg(%a)\n", "ReduceSum Neg");
+  check("float32[2,3]", "  %a = Sum(%x)\n  %y = Neg(%a)\n", "Neg");
+}
+
+TEST_CASE("a Sum of two is an Add") {
+  check("float32[2,3]", "  %y = Sum(%x, %x)\n", "Add");
+  check("float16[2,3]", "  %a = Neg(%x)\n  %y = Sum(%x, %a)\n", "Neg Add");
+  check("float32[2,3]", "  %y = Sum(%x, %x, %x)\n", "Sum");
 }

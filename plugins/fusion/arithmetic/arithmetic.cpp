@@ -160,12 +160,6 @@ tn_value abs(Context& c, const Node& n, bool*) {
   return never_negative(c, n.input(0)) && !c.is_integer(n.input(0)) ? n.input(0) : TN_NONE;
 }
 
-tn_value sum(Context& c, const Node& n, bool* done) {
-  c.step = "make an Add of a Sum of two";
-  if (has_operands(n, 2)) *done = c.replace(n, "Add", n.inputs().copy());
-  return TN_NONE;
-}
-
 // A logarithm of a small probability is taken before it is rounded to zero.
 tn_value log(Context& c, const Node& n, bool* done) {
   c.step = "make a LogSoftmax";
@@ -204,7 +198,6 @@ constexpr SimplifierEntry entries[] = {{"Add", add},
                                        {"Pow", pow},
                                        {"Neg", neg},
                                        {"Abs", abs},
-                                       {"Sum", sum},
                                        {"Log", log},
                                        {"Mod", mod},
                                        {"BitwiseOr", bits_of_zero},

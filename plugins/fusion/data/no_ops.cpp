@@ -1,4 +1,5 @@
-// Operators that give back their first operand: exactly, also for NaN, infinities and the sign of zero. (So x
+// Operators that give back their first operand, or are a Sum of two: exactly, also for NaN, infinities and
+// the sign of zero. (So x
 // + 0.0 stays: it turns -0.0 into 0.0.)
 #include <algorithm>
 #include <cmath>
@@ -73,6 +74,14 @@ tn_value transpose(Context& c, const Node& n, bool*) {
 tn_value single_operand(Context& c, const Node& n, bool*) {
   c.step = "remove an operator of one operand";
   return n.inputs().size() == 1 ? n.input(0) : TN_NONE;
+}
+
+// What rules and the element-wise rewrites look for is Add.
+tn_value sum(Context& c, const Node& n, bool* done) {
+  if (n.inputs().size() != 2) return single_operand(c, n, done);
+  c.step = "make an Add of a Sum of two";
+  *done = c.replace(n, "Add", n.inputs().copy());
+  return TN_NONE;
 }
 
 tn_value single_part_split(Context& c, const Node& n, bool*) {
@@ -188,7 +197,7 @@ constexpr SimplifierEntry entries[] = {{"Identity", identity},
                                        {"Pad", pad},
                                        {"Transpose", transpose},
                                        {"Concat", single_operand},
-                                       {"Sum", single_operand},
+                                       {"Sum", sum},
                                        {"Max", single_operand},
                                        {"Min", single_operand},
                                        {"Mean", single_operand},
