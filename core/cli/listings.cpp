@@ -3,6 +3,7 @@
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 #include "core/cli/common.hpp"
+#include "core/pipeline/model_loader.hpp"
 
 namespace tenon::cli {
 
@@ -148,7 +149,18 @@ int frontends(const Options& o) {
   add("frontend", p.engine->registries().frontends());
   add("exporter", p.engine->registries().exporters());
   add("tensors", p.engine->registries().tensor_files());
-  if (o.json) print_json(all);
+  const std::string doc = "graphs as text, one line a node: read back to the same graph";
+  for (const char* kind : {"frontend", "exporter"})
+    all.push_back({{"kind", kind},
+                   {"id", text_form_id},
+                   {"plugin", ""},
+                   {"summary", doc},
+                   {"suffixes", {".graph", ".txt"}}});
+  if (o.json)
+    print_json(all);
+  else
+    std::printf("%-11s %-10s .graph .txt  %s (the host)\n", "both", std::string(text_form_id).c_str(),
+                doc.c_str());
   return 0;
 }
 

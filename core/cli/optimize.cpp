@@ -6,6 +6,7 @@
 #include "core/cli/sample_profile.hpp"
 #include "core/graph/graph.hpp"
 #include "core/graph/text_form.hpp"
+#include "core/pipeline/model_loader.hpp"
 
 namespace tenon::cli {
 
@@ -27,7 +28,7 @@ void write_graph(Pipeline& p, const Options& o) {
   if (!exporter)
     throw Error(
         exit_bad_input, path.string(),
-        "no plugin writes files with this ending; .onnx is written by plugin onnx, .txt is the text form");
+        "no plugin writes files with this ending; .onnx is written by plugin onnx, .graph is the text form");
   Json given = Json::object();
   if (o.opset) given["opset"] = o.opset;
   if (o.external) given["external"] = true;
@@ -65,7 +66,7 @@ int optimize(Options o) {
   Pipeline p = load_pipeline(o.pipeline);
   if (o.output.empty() && !o.pipeline.json) {
     std::printf("%s", print(*p.graph).c_str());
-  } else if (fs::path(o.output).extension() == ".txt") {
+  } else if (has_text_form_suffix(o.output)) {
     write_file_atomically(o.output, print(*p.graph));
   } else if (!o.output.empty()) {
     write_graph(p, o);
@@ -120,7 +121,7 @@ void add_optimize(CLI::App& app, Action& action) {
       app.add_subcommand("optimize", "rewrite a model and write it, fused operators as ONNX functions");
   add_pipeline_options(*verb, o->pipeline);
   verb->add_option("-o,--output", o->output,
-                   "the file to write: .onnx, or .txt for the text form; none: the text form is printed")
+                   "the file to write: .onnx, or .graph for the text form; none: the text form is printed")
       ->type_name("FILE");
   verb->add_option(
           "--opset", o->opset,

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/graph/edit.hpp"
 #include "core/graph/infer.hpp"
+#include "core/graph/text_form.hpp"
 #include "core/plugin/plugin_set.hpp"
 
 namespace tenon {
@@ -23,10 +24,42 @@ std::string formats_of(const Registries& registries) {
     text += (text.empty() ? "" : ", ") + string(entry.record->id) + " (" + suffixes + ")";
   }
   return text.empty() ? "no frontend is loaded; name a plugin that reads models, such as \"onnx\""
-                      : "formats that can be read: " + text;
+                      : "formats that can be read: " + text + ", the text form (.graph .txt)";
+}
+
+// The text form is the host's own; a frontend that is sure of such a file goes before.
+bool is_text_form(const Manifest& manifest, const Registries& registries) {
+  if (manifest.frontend != "auto")
+    return manifest.frontend == text_form_id && registries.frontend(text_form_id) == nullptr;
+  if (!has_text_form_suffix(manifest.model_path)) return false;
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(manifest.model_path);
+  const std::string path = manifest.model_path.string();
+  return std::none_of(registries.frontends().begin(), registries.frontends().end(),
+                      [&](const FrontendEntry& entry) {
+                        return entry.record->probe(entry.instance, to_abi(path), file->data(),
+                                                   std::min(file->size(), probed_bytes)) > 0;
+                      });
+}
+
+std::unique_ptr<Graph> read_text_form(const std::string& path, const Registries& registries,
+                                      Diagnostics& diagnostics) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  Diagnostics said;
+  auto graph = parse({reinterpret_cast<const char*>(file->data()), static_cast<size_t>(file->size())},
+                     &registries, said);
+  for (Diagnostic diagnostic : said.all()) {
+    diagnostic.where = diagnostic.where.empty() ? path : path + ":" + diagnostic.where;
+    diagnostics.add(std::move(diagnostic));
+  }
+  diagnostics.throw_if_errors(exit_bad_input);
+  return graph;
 }
 
 }  // namespace
+
+bool has_text_form_suffix(const std::filesystem::path& path) {
+  return path.extension() == ".graph" || path.extension() == ".txt";
+}
 
 const FrontendEntry& choose_frontend(const Manifest& manifest, const Registries& registries) {
   const std::string path = manifest.model_path.string();
@@ -73,7 +106,8 @@ std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& re
   std::error_code error;
   if (std::filesystem::is_directory(manifest.model_path, error))
     throw Error(exit_bad_input, manifest.model_path.string(), "is a folder; name the model file in it");
-  const FrontendEntry& frontend = choose_frontend(manifest, registries);
+  const bool text_form = is_text_form(manifest, registries);
+  const FrontendEntry* chosen = text_form ? nullptr : &choose_frontend(manifest, registries);
   if (!manifest.model_sha256.empty()) {
     const std::string is = sha256_file(manifest.model_path);
     if (is != manifest.model_sha256) {
@@ -81,6 +115,8 @@ std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& re
                   "has the sha256 " + is + "; the manifest pins " + manifest.model_sha256);
     }
   }
+  if (text_form) return read_text_form(manifest.model_path.string(), registries, diagnostics);
+  const FrontendEntry& frontend = *chosen;
   auto graph = std::make_unique<Graph>();
   graph->set_registry(&registries);
   const std::string path = manifest.model_path.string();

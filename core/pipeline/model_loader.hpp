@@ -1,6 +1,8 @@
 // From a model file to a graph of canonical operators with inferred types.
 #pragma once
+#include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "core/base/diagnostics.hpp"
 #include "core/graph/graph.hpp"
@@ -9,6 +11,10 @@
 #include "core/plugin/registries.hpp"
 
 namespace tenon {
+
+// Graphs in the text form are models too: the host reads and writes them itself, under this id.
+inline constexpr std::string_view text_form_id = "text";
+bool has_text_form_suffix(const std::filesystem::path& path);  // .graph, .txt
 
 // The frontend that the manifest names, or the one that is surest of the file. Throws Error (exit code 2)
 // when none is, or two are equally sure.

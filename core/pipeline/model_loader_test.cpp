@@ -154,6 +154,22 @@ TEST_CASE("the surest frontend reads the file; a tie, an unknown file and a wron
                     Catch::Contains("cannot read it (status 6) and did not say why"));
 }
 
+TEST_CASE("the text form is a model like another, unless a frontend knows the file") {
+  Loader loader;
+  const std::string text = "graph \"net\" {\n  input %x: float32[2,N]\n  output %x as \"y\"\n}\n";
+  for (const char* name : {"net.graph", "net.txt"}) {
+    const auto graph = loader.read(Loader::file(name, text.c_str()));
+    REQUIRE(graph != nullptr);
+    CHECK(graph->region(Graph::main_region).inputs.size() == 1);
+    CHECK(graph->registry() == &loader.registries);
+  }
+  CHECK(loader.read(Loader::file("net", text.c_str()), "text") != nullptr);
+  CHECK_THROWS_WITH(loader.read(Loader::file("net", text.c_str())),
+                    Catch::Contains("no frontend knows this file"));
+  CHECK_THROWS_WITH(loader.read(Loader::file("bad.graph", "graph \"net\" {\n  inputs\n}\n")),
+                    Catch::Contains("bad.graph:2:"));
+}
+
 TEST_CASE("older nodes are upgraded, those that need types after inference, and everything is inferred") {
   Loader loader;
   const auto graph = loader.read(Loader::file("m.aaa"));
