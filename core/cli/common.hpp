@@ -82,6 +82,7 @@ void add_explain(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_rules(CLI::App& app, Action& action);
 void add_plugins(CLI::App& app, Action& action);
+void add_plugins_new(CLI::App& plugins, Action& action);
 void add_listings(CLI::App& app, Action& action);
 
 }  // namespace tenon::cli

@@ -131,6 +131,7 @@ void add_plugins(CLI::App& app, Action& action) {
   i->add_option("plugin", o->name, "an installed name or id, or a library's path")->required();
   i->add_flag("--json", o->json, "print JSON");
   i->callback([o, &action] { action = [o] { return inspect(*o); }; });
+  add_plugins_new(*plugins, action);
 }
 
 }  // namespace tenon::cli

@@ -11,6 +11,7 @@
 
 #include "../fuzz_support.hpp"
 #include "core/base/files.hpp"
+#include "core/base/memory_budget.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/infer.hpp"
 #include "core/graph/text_form.hpp"
@@ -105,12 +106,16 @@ int replay(const std::string& path, const Options& options, Judge& judge) {
   return same ? 0 : 1;
 }
 
+// Bytes. Sizes that a graph computes may be anything: a window of 10^9 elements is only slow.
+constexpr uint64_t largest_run = 64 << 20;
+
 int run(const Options& options) {
   set_install_root(TENON_FUZZ_ROOT);
   Judge judge;
   int worst = 0;
   for (const std::string& path : options.texts) worst = std::max(worst, replay(path, options, judge));
   if (!options.texts.empty()) return worst;
+  set_memory_limit(largest_run);
   std::signal(SIGALRM, on_signal);
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL}) std::signal(number, on_signal);
 

@@ -1,0 +1,9 @@
+#include "parts.hpp"
+
+static void provide(tenon::sdk::Plugin& plugin) {
+  plugin.id(TENON_PLUGIN_ID).name(TENON_PLUGIN_NAME).version(TENON_PLUGIN_VERSION);
+  plugin.vendor("@VENDOR@").license("Apache-2.0").summary("operators and their kernels");
+  @NAMESPACE@::add_operators(plugin);
+  @NAMESPACE@::add_kernels(plugin);
+}
+TENON_PLUGIN(provide)
