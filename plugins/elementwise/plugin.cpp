@@ -22,14 +22,24 @@ struct HeldType {
   std::vector<tn_dim> dims;
 };
 
+/// The axes of a reduction and such: its body reads the constants where they are, since its result's shape
+/// hangs on them.
+bool stays_outside(const GraphView& graph, const Group& group, tn_node n, uint32_t slot) {
+  return n == group.nodes.back() && slot > 0 && group.computed != graph.node(n).output(0);
+}
+
 /// What the group reads, in the order of nodes, then operands; each value once.
 std::vector<tn_value> operands_of(const GraphView& graph, const Group& group) {
   std::vector<tn_value> operands, inside;
   for (const tn_node n : group.nodes) {
-    for (const tn_value v : graph.node(n).inputs())
-      if (v != TN_NONE && std::find(inside.begin(), inside.end(), v) == inside.end() &&
+    const auto inputs = graph.node(n).inputs();
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      const tn_value v = inputs[i];
+      if (v != TN_NONE && !stays_outside(graph, group, n, i) &&
+          std::find(inside.begin(), inside.end(), v) == inside.end() &&
           std::find(operands.begin(), operands.end(), v) == operands.end())
         operands.push_back(v);
+    }
     inside.push_back(graph.node(n).output(0));
   }
   return operands;
@@ -64,7 +74,9 @@ Outcome fuse(Pass& pass, const GraphView& graph, const Group& group) {
   }
   for (const tn_node n : group.nodes) {
     std::vector<tn_value> inputs;
-    for (const tn_value v : graph.node(n).inputs()) inputs.push_back(v == TN_NONE ? TN_NONE : inner.at(v));
+    const auto read = graph.node(n).inputs();
+    for (uint32_t i = 0; i < read.size(); ++i)
+      inputs.push_back(read[i] == TN_NONE || stays_outside(graph, group, n, i) ? read[i] : inner.at(read[i]));
     const tn_value result = graph.node(n).output(0);
     inner[result] = graph.node(edit.clone(n, body, TN_NONE, inputs)).output(0);
   }
@@ -132,24 +144,23 @@ void provide(Plugin& p) {
       .summary("fusion of element-wise operators into one loop");
   p.op("tenon", "FusedElementwise", 1, 1)
       .doc(
-          "What its body says, element by element: all nodes of the body are element-wise, of one element "
-          "type, and "
-          "have the shape of the result, into which the operands broadcast.")
-      .input("X", "T", TN_PARAM_VARIADIC)
-      .output("Y", "T")
-      .type_var("T")
+          "What its body says, element by element: the nodes of the body are element-wise and of one shape, "
+          "into which the operands broadcast. The last one may be a reduction over the last axes. Element "
+          "types are the body's.")
+      .input("X", "T1", TN_PARAM_VARIADIC | TN_PARAM_HETEROGENEOUS)
+      .output("Y", "T2")
+      .type_var("T1")
+      .type_var("T2")
       .min_inputs(1)
       .infer<infer>();
   p.pass(who)
       .summary("one node for each group of element-wise nodes that one loop can compute")
       .doc(
-          "A group has one result; its nodes are element-wise by their operators' definitions, of one "
-          "element type and "
-          "of the result's shape, and nothing else reads what is inside. The fused node keeps them as its "
-          "body, so "
-          "the results are the same bit for bit, and where no kernel takes it the body runs. Run it after "
-          "fuse, which "
-          "gives element-wise nodes to the operators before them.")
+          "A group has one result; its nodes are element-wise by their operators' definitions and of one "
+          "shape, whatever their element types; a reduction over the last axes may end it; nothing else "
+          "reads what is inside. What only shapes tell stays apart. The fused node keeps the nodes as its "
+          "body, so the results are the same bit for bit, and where no kernel takes it the body runs. Run it "
+          "after fuse, which gives element-wise nodes to the operators before them.")
       .level(3)
       .flags(TN_PASS_IDEMPOTENT)
       .after("fuse")

@@ -12,6 +12,7 @@ void provide_binary(sdk::Plugin&);
 void provide_fused_elementwise(sdk::Plugin&);
 void provide_softmax(sdk::Plugin&);
 void provide_norm(sdk::Plugin&);
+void provide_reduce(sdk::Plugin&);
 void provide_attention(sdk::Plugin&);
 void provide_rotary(sdk::Plugin&);
 void provide_movement(sdk::Plugin&);

@@ -1,4 +1,4 @@
-// Normalisation over trailing axes, and means over trailing axes or image planes.
+// Normalisation over trailing axes.
 #include "families.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -98,50 +98,6 @@ void plan_skip_norm(const PlanView& v, Planned& p) {
   p.set(run_skip_norm<Rms>, std::make_unique<State>(s), s.tiles);
 }
 
-int run_mean(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
-  const auto& s = state<State>(a);
-  const Range r = tile_range(s.rows, s.tiles, tile);
-  for (int64_t i = r.begin; i < r.end; ++i)
-    out<float>(a)[i] = sum_row(in<float>(a, 0) + i * s.n, s.n) / static_cast<float>(s.n);
-  return 0;
-}
-void set_mean(const PlanView& v, Planned& p, int64_t rows, int64_t n) {
-  allow_simd(v.cpu_features());
-  if (n == 0) decline("a mean of nothing");
-  const State s{rows, n, 0, row_tiles(rows, n, v.threads())};
-  p.set(run_mean, std::make_unique<State>(s), s.tiles);
-}
-void plan_global_average(const PlanView& v, Planned& p) {
-  const auto x = v.input(0);
-  if (x.rank() < 3) decline("an operand without spatial dimensions");
-  int64_t n = 1;
-  for (int i = 2; i < x.rank(); ++i) n *= x.dim(i);
-  set_mean(v, p, x.dim(0) * x.dim(1), n);
-}
-void plan_reduce_mean(const PlanView& v, Planned& p) {
-  const auto x = v.input(0);
-  if (!v.has_input(1)) decline("all axes are reduced");
-  const auto axes = v.input(1);
-  if (!axes.data<int64_t>()) decline("the axes are not known while planning");
-  std::vector<bool> reduced(static_cast<size_t>(x.rank()), false);
-  for (int64_t i = 0; i < axes.count(); ++i) {
-    int64_t axis = axes.data<int64_t>()[i];
-    axis += axis < 0 ? x.rank() : 0;
-    if (axis < 0 || axis >= x.rank()) fail("an axis is outside the operand's rank");
-    reduced[static_cast<size_t>(axis)] = true;
-  }
-  int64_t rows = 1, n = 1;
-  bool started = false;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (started && !reduced[static_cast<size_t>(i)] && x.dim(i) != 1)
-      decline("the reduced axes are not the last ones");
-    started = started || reduced[static_cast<size_t>(i)];
-    (reduced[static_cast<size_t>(i)] ? n : rows) *= x.dim(i);
-  }
-  if (!started) decline("no axis is reduced");
-  set_mean(v, p, rows, n);
-}
-
 }  // namespace
 
 void provide_norm(Plugin& p) {
@@ -174,15 +130,6 @@ void provide_norm(Plugin& p) {
       .input(f32)
       .input(f32)
       .plan<plan_skip_norm<true>>();
-  p.kernel("tenon.cpu.global_average_pool/1", "GlobalAveragePool")
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .input(f32)
-      .plan<plan_global_average>();
-  p.kernel("tenon.cpu.reduce_mean/1", "ReduceMean")
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .input(f32)
-      .input({TN_INT64})
-      .plan<plan_reduce_mean>();
 }
 
 }  // namespace tenon::cpu

@@ -8,8 +8,8 @@ static void provide(tenon::sdk::Plugin& p) {
       .vendor("Tenon")
       .summary("fast float32 kernels for the host's processor, on oneDNN and Highway");
   for (auto family : {provide_conv, provide_matmul, provide_pool, provide_unary, provide_binary,
-                      provide_fused_elementwise, provide_softmax, provide_norm, provide_attention,
-                      provide_rotary, provide_movement, provide_transpose})
+                      provide_fused_elementwise, provide_softmax, provide_norm, provide_reduce,
+                      provide_attention, provide_rotary, provide_movement, provide_transpose})
     family(p);
 }
 TENON_PLUGIN(provide)

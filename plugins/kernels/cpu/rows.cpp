@@ -52,33 +52,20 @@ void softmax_row(const float* x, float* y, int64_t n, bool log) {
   }
 }
 
-/// Four partial sums, so that additions do not wait for one another.
 template <class F>
 HWY_INLINE float sum_of(const float* x, int64_t n, F&& f) {
   const D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
-  int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    a = hn::Add(a, f(hn::LoadU(d, x + i)));
-    b = hn::Add(b, f(hn::LoadU(d, x + i + lanes)));
-    c = hn::Add(c, f(hn::LoadU(d, x + i + 2 * lanes)));
-    e = hn::Add(e, f(hn::LoadU(d, x + i + 3 * lanes)));
-  }
-  for (; i + lanes <= n; i += lanes) a = hn::Add(a, f(hn::LoadU(d, x + i)));
-  float r = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  Partials<hn::Vec<D>> p{hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  int64_t i = join_vectors(d, p, x, n, f, [](auto a, auto b) { return hn::Add(a, b); });
+  float r = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(p.a, p.b), hn::Add(p.c, p.e))));
   for (; i < n; ++i) r += hn::GetLane(f(hn::Set(d, x[i])));
   return r;
-}
-
-float sum_row(const float* x, int64_t n) {
-  return sum_of(x, n, [](auto v) { return v; });
 }
 
 void layer_norm_row(const float* x, const float* scale, const float* bias, float* y, int64_t n, float epsilon,
                     float* mean_out, float* inv_std_out) {
   const D d;
-  const float mean = sum_row(x, n) / static_cast<float>(n);
+  const float mean = sum_of(x, n, [](auto v) { return v; }) / static_cast<float>(n);
   const auto vm = hn::Set(d, mean);
   const float variance = sum_of(x, n,
                                 [&](auto v) {
@@ -139,17 +126,6 @@ void add_row(float* y, const float* x, int64_t n) {
   });
 }
 
-template <Binary Op, class V>
-HWY_INLINE V combine(V a, V b) {
-  if constexpr (Op == Binary::Add) return hn::Add(a, b);
-  if constexpr (Op == Binary::Sub) return hn::Sub(a, b);
-  if constexpr (Op == Binary::Mul) return hn::Mul(a, b);
-  if constexpr (Op == Binary::Div) return hn::Div(a, b);
-  if constexpr (Op == Binary::Max)
-    return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a));
-  return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a));
-}
-
 template <Binary Op>
 void binary_rows(const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
   const D d;
@@ -194,7 +170,6 @@ namespace tenon::cpu {
 HWY_EXPORT(softmax_row);
 HWY_EXPORT(layer_norm_row);
 HWY_EXPORT(rms_norm_row);
-HWY_EXPORT(sum_row);
 HWY_EXPORT(scale_row);
 HWY_EXPORT(multiply_add_row);
 HWY_EXPORT(max_row);
@@ -210,7 +185,6 @@ void layer_norm_row(const float* x, const float* scale, const float* bias, float
 void rms_norm_row(const float* x, const float* scale, float* y, int64_t n, float epsilon) noexcept {
   HWY_DYNAMIC_DISPATCH(rms_norm_row)(x, scale, y, n, epsilon);
 }
-float sum_row(const float* x, int64_t n) noexcept { return HWY_DYNAMIC_DISPATCH(sum_row)(x, n); }
 void scale_row(float* s, float scale, const float* mask, int64_t n) noexcept {
   HWY_DYNAMIC_DISPATCH(scale_row)(s, scale, mask, n);
 }

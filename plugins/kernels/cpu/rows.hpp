@@ -13,7 +13,6 @@ void layer_norm_row(const float* x, const float* scale, const float* bias, float
                     float* mean_out, float* inv_std_out) noexcept;
 /// y = x / sqrt(mean(x^2) + epsilon) * scale.
 void rms_norm_row(const float* x, const float* scale, float* y, int64_t n, float epsilon) noexcept;
-float sum_row(const float* x, int64_t n) noexcept;
 /// s[i] = s[i] * scale + mask[i]; mask may be NULL.
 void scale_row(float* s, float scale, const float* mask, int64_t n) noexcept;
 /// acc[i] += w * x[i * step]

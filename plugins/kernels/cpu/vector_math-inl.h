@@ -4,6 +4,7 @@
 #include <hwy/highway.h>
 
 #include "activation.hpp"
+#include "rows.hpp"
 
 #if defined(TENON_CPU_VECTOR_MATH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_VECTOR_MATH_INL
@@ -158,6 +159,38 @@ HWY_INLINE void store_n(D d, hn::Vec<D> v, float* p, int64_t count) {
   HWY_ALIGN_MAX float buffer[64] = {};
   hn::Store(v, d, buffer);
   for (int64_t i = 0; i < count; ++i) p[i] = buffer[i];
+}
+
+/// a op b; Max and Min give NaN for a NaN in either.
+template <Binary Op, class V>
+HWY_INLINE V combine(V a, V b) {
+  if constexpr (Op == Binary::Add) return hn::Add(a, b);
+  if constexpr (Op == Binary::Sub) return hn::Sub(a, b);
+  if constexpr (Op == Binary::Mul) return hn::Mul(a, b);
+  if constexpr (Op == Binary::Div) return hn::Div(a, b);
+  if constexpr (Op == Binary::Max)
+    return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a));
+  return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a));
+}
+
+/// Partial results of a row, four so that operations do not wait for one another.
+template <class V>
+struct Partials {
+  V a, b, c, e;
+};
+/// Joins map(x) to the partial results, as far as whole vectors go; returns how far that is.
+template <class D, class V, class Map, class Join>
+HWY_INLINE int64_t join_vectors(D d, Partials<V>& p, const float* x, int64_t n, Map map, Join join) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    p.a = join(p.a, map(hn::LoadU(d, x + i)));
+    p.b = join(p.b, map(hn::LoadU(d, x + i + lanes)));
+    p.c = join(p.c, map(hn::LoadU(d, x + i + 2 * lanes)));
+    p.e = join(p.e, map(hn::LoadU(d, x + i + 3 * lanes)));
+  }
+  for (; i + lanes <= n; i += lanes) p.a = join(p.a, map(hn::LoadU(d, x + i)));
+  return i;
 }
 
 }  // namespace HWY_NAMESPACE
