@@ -171,13 +171,14 @@ void sweep(Pass& pass, const char* who, std::vector<Table> tables) {
 void run_canonicalize(Pass& pass) {
   sweep(pass, "canonicalize",
         {no_op_simplifiers(), reshape_simplifiers(), transpose_simplifiers(), cast_simplifiers(),
-         slice_simplifiers(), pad_simplifiers(), broadcast_simplifiers(), logic_simplifiers()});
+         slice_simplifiers(), pad_simplifiers(), broadcast_simplifiers(), logic_simplifiers(),
+         gather_simplifiers()});
 }
 
 void run_algebra(Pass& pass) {
   sweep(pass, "algebra",
         {arithmetic_simplifiers(), clamp_simplifiers(), constant_chain_simplifiers(), reduction_simplifiers(),
-         einsum_simplifiers()});
+         einsum_simplifiers(), pool_simplifiers(), product_simplifiers()});
 }
 
 }  // namespace tenon::fusion

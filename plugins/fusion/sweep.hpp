@@ -97,12 +97,15 @@ Table slice_simplifiers();
 Table pad_simplifiers();
 Table broadcast_simplifiers();
 Table logic_simplifiers();
+Table gather_simplifiers();
 
 Table arithmetic_simplifiers();
 Table clamp_simplifiers();
 Table constant_chain_simplifiers();
 Table reduction_simplifiers();
 Table einsum_simplifiers();
+Table pool_simplifiers();
+Table product_simplifiers();
 
 /// Sweeps the graph in topological order, regions after the node that owns them. A node is looked at after
 /// everything it reads was simplified, so that chains collapse in one sweep; new and changed nodes are looked

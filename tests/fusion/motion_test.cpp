@@ -128,3 +128,23 @@ TEST_CASE("rows of a tensor need no matrix to be multiplied") {
   check("  %b = MatMul(%a, %w)\n  const %t: int64[3] = [3,-1,2]\n  %y = Reshape(%b, %t)\n",
         "Reshape MatMul Reshape");
 }
+
+TEST_CASE("an activation goes before the data movement behind a product") {
+  const std::string head =
+      "  const %w: float32[4,2,1,1] = [1.0,2.0,3.0,4.0,-5.0,6.0,7.0,8.0]\n  const %m: float32[5,5] = "
+      "[1.0,2.0,3.0,"
+      "4.0,5.0,1.0,2.0,3.0,4.0,5.0,1.0,2.0,3.0,4.0,5.0,1.0,2.0,3.0,4.0,5.0,-1.0,2.0,-3.0,4.0,5.0]\n"
+      "  const %s: int64[4] = [1,2,2,15]\n  const %lo: float32[] = [-1.0]\n  %c = Conv(%x, %w)\n";
+  const auto check = [&](const std::string& lines, const std::string& ops) {
+    check_rewrite("move", around("float32[1,2,3,5]", head + lines), ops, Equal::bits, "strict", true);
+  };
+  check("  %r = Reshape(%c, %s)\n  %t = Transpose(%r) {perm = [0,1,3,2]}\n  %y = Sigmoid(%t)\n",
+        "Conv Sigmoid Reshape Transpose");
+  check("  %t = Transpose(%c)\n  %y = LeakyRelu(%t) {alpha = 0.2}\n", "Conv LeakyRelu Transpose");
+  check("  %t = Transpose(%c)\n  %y = Clip(%t, %lo)\n", "Conv Clip Transpose");
+  check("  %p = MatMul(%c, %m)\n  %t = Transpose(%p)\n  %y = Relu(%t)\n", "Conv MatMul Relu Transpose");
+  // No product before it, two readers on the way, or something that no product takes in.
+  check("  %n = Neg(%c)\n  %t = Transpose(%n)\n  %y = Relu(%t)\n", "Conv Neg Transpose Relu");
+  check("  %t = Transpose(%c)\n  %r = Relu(%t)\n  %y = Add(%t, %r)\n", "Conv Transpose Relu Add");
+  check("  %t = Transpose(%c)\n  %y = Sin(%t)\n", "Conv Transpose Sin");
+}

@@ -316,3 +316,24 @@ TEST_CASE("a Sum of two is an Add") {
   check("float16[2,3]", "  %a = Neg(%x)\n  %y = Sum(%x, %a)\n", "Neg Add");
   check("float32[2,3]", "  %y = Sum(%x, %x, %x)\n", "Sum");
 }
+
+TEST_CASE("a Gather of one place needs no axis for it, and of the only place no Gather") {
+  const auto check = [](const std::string& type, const std::string& lines, const std::string& ops) {
+    check_rewrite("canonicalize",
+                  around(type,
+                         "  const %i: int64[] = [1]\n  const %v: int64[1] = [-1]\n  const %a: int64[1] = "
+                         "[1]\n  const %o: int64[] = [0]\n  const %u: int64[2] = [0,1]\n" +
+                             lines),
+                  ops, Equal::bits, "strict");
+  };
+  check("float32[2,3,4]", "  %g = Gather(%x, %v) {axis = 1}\n  %y = Squeeze(%g, %a)\n", "Gather");
+  check("float32[N,3,4]", "  %g = Gather(%x, %v) {axis = -2}\n  %y = Squeeze(%g, %a)\n", "Gather");
+  check("float32[2,3,1]",
+        "  %g = Gather(%x, %v) {axis = 1}\n  const %l: int64[1] = [2]\n  %y = Squeeze(%g, %l)\n",
+        "Gather Squeeze");
+  check("float32[2,3,4]", "  %g = Gather(%x, %u) {axis = 1}\n  %y = Neg(%g)\n", "Slice Neg");
+  check("float32[2,1,4]", "  %y = Gather(%x, %o) {axis = 1}\n", "Squeeze");
+  check("float32[2,1,4]", "  %n = Neg(%x)\n  %y = Gather(%n, %v) {axis = 1}\n", "Neg");
+  check("float32[2,3,4]", "  %y = Gather(%x, %o) {axis = 1}\n", "Gather");
+  check("float32[2,N,4]", "  %y = Gather(%x, %o) {axis = 1}\n", "Gather");
+}

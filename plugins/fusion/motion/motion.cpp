@@ -40,7 +40,7 @@ tn_value copy_node(Transaction& edit, const Node& n, std::vector<tn_value> input
 void run_move(Pass& pass) {
   sweep(pass, "move",
         {transpose_motion(), reshape_motion(), row_motion(), quantize_motion(), selection_motion(),
-         transpose_simplifiers(), reshape_simplifiers()});
+         activation_motion(), transpose_simplifiers(), reshape_simplifiers()});
 }
 
 }  // namespace tenon::fusion

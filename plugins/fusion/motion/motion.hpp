@@ -9,6 +9,7 @@ Table reshape_motion();
 Table row_motion();
 Table quantize_motion();
 Table selection_motion();
+Table activation_motion();
 
 /// A node between two movements, and the operand by which the data goes through it.
 struct Link {
