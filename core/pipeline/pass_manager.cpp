@@ -24,7 +24,6 @@ struct PassRun : tn_pass_ctx {
   PassReport* pass_report = nullptr;
   OptimizeReport* report = nullptr;
   bool keep_records = false;
-  bool is_undone = false;  // a check found a rule wrong: what the pass did goes, and it runs again
   tn_explain sink{};
 };
 
@@ -56,8 +55,7 @@ void take_tried(const tn_pass_ctx* ctx, tn_str who, uint64_t roots) {
 }
 
 void take_switch_off(const tn_pass_ctx* ctx, tn_str who, tn_str why) {
-  PassRun& run = *const_cast<PassRun*>(&run_of(ctx));
-  if (run.report->switched_off.emplace(string(who), string(why)).second) run.is_undone = true;
+  run_of(ctx).report->switched_off.emplace(string(who), string(why));
 }
 
 void take_spent(const tn_pass_ctx* ctx, tn_str who, uint64_t nanoseconds, uint64_t steps) {
@@ -204,17 +202,76 @@ void take_back(PassReport& pass, OptimizeReport& report) {
   pass.counts.clear();
 }
 
-// A rule found wrong now may have rewritten in an earlier pass, which is not undone: such a graph is not
-// given out.
-void refuse_half_undone(const OptimizeReport& report, const PassReport& pass) {
-  for (const auto& [rule, why] : report.switched_off) {
-    const auto total = report.rules.find(rule);
-    if (total == report.rules.end() || total->second.applied == 0) continue;
-    throw Error(exit_job_failed, "rule " + rule,
-                "failed its check in pass " + pass.id + ", and had rewritten the graph in an earlier pass: " +
-                    why + "; run again with --optimization_switch=\"" + rule + ":off\"");
+// The state before a pass, which a rule that is found wrong later takes the run back to.
+struct Mark {
+  size_t pass;  // of the pipeline
+  Snapshot graph;
+  size_t passes, records;  // of the report
+  std::map<std::string, RuleCount> rules;
+  std::map<std::string, MatchCost> matching;
+  std::map<std::pair<std::string, uint32_t>, ExplainCount> explained;
+
+  Mark(size_t number, Graph& of, const OptimizeReport& report)
+      : pass(number),
+        graph(of.snapshot()),
+        passes(report.passes.size()),
+        records(report.records.size()),
+        rules(report.rules),
+        matching(report.matching),
+        explained(report.explained) {}
+
+  // Why rules are off stays told.
+  void take_back(OptimizeReport& report, bool keep_records) const {
+    std::vector<ExplainEntry> kept;
+    for (const auto& [key, count] : report.explained) {
+      if (key.second == TN_REASON_VERIFY && explained.find(key) == explained.end())
+        kept.push_back(count.example);
+    }
+    report.passes.resize(passes);
+    report.records.resize(records);
+    report.rules = rules;
+    report.matching = matching;
+    report.explained = explained;
+    for (ExplainEntry& entry : kept) add_explanation(report, std::move(entry), keep_records);
   }
-}
+};
+
+// Of the passes that a rule found wrong may have spoilt.
+class Marks {
+ public:
+  explicit Marks(Graph& graph) : graph_(graph) {}
+  ~Marks() {
+    if (!all_.empty()) graph_.release(all_.front().graph);
+  }
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
+
+  void add(size_t pass, const OptimizeReport& report) { all_.emplace_back(pass, graph_, report); }
+  void drop_last() {
+    graph_.release(all_.back().graph);
+    all_.pop_back();
+  }
+  // To the first pass in which a rule rewrote that is off now, or else to the last one; its number.
+  size_t go_back(OptimizeReport& report, bool keep_records) {
+    const auto spoilt = [&](const Mark& mark) {
+      const auto& counts = report.passes[mark.passes].counts;
+      return std::any_of(counts.begin(), counts.end(), [&](const auto& who) {
+        return who.second.applied != 0 && report.switched_off.count(who.first) != 0;
+      });
+    };
+    auto first = std::find_if(all_.begin(), all_.end(), spoilt);
+    if (first == all_.end()) --first;
+    const size_t pass = first->pass;
+    graph_.restore(first->graph);
+    first->take_back(report, keep_records);
+    all_.erase(first, all_.end());
+    return pass;
+  }
+
+ private:
+  Graph& graph_;
+  std::vector<Mark> all_;
+};
 
 }  // namespace
 
@@ -359,40 +416,19 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   Diagnostics said;
   std::string failure;
   const Clock::time_point begin = Clock::now();
-  Snapshot attempt = before;
-  for (;;) {
-    const auto explained = report.explained;
-    const size_t records = report.records.size();
-    run.is_undone = false;
-    try {
-      const tn_status status = record.run(prepared.entry->instance, &run, said.abi());
-      const bool limit_reached = status == TN_ERR_LIMIT && graph.edits_committed() >= options.edit_limit;
-      if (status != TN_OK && status != TN_DECLINED && !limit_reached) {
-        failure = said.first_error();
-        if (failure.empty())
-          failure = "it returned status " + std::to_string(status) + " and did not say why";
-      }
-    } catch (const std::exception& error) {
-      failure = std::string("it threw a C++ exception through the boundary: ") + error.what();
-    } catch (...) {
-      failure = "it threw a C++ exception through the boundary";
+  try {
+    const tn_status status = record.run(prepared.entry->instance, &run, said.abi());
+    const bool limit_reached = status == TN_ERR_LIMIT && graph.edits_committed() >= options.edit_limit;
+    if (status != TN_OK && status != TN_DECLINED && !limit_reached) {
+      failure = said.first_error();
+      if (failure.empty())
+        failure = "it returned status " + std::to_string(status) + " and did not say why";
     }
-    if (!failure.empty() || !run.is_undone) break;
-    // Each round switches one more rule off, so this ends.
-    graph.restore(attempt);
-    attempt = graph.snapshot();
-    take_back(pass, report);
-    std::vector<ExplainEntry> kept;
-    for (const auto& [key, count] : report.explained) {
-      if (key.second == TN_REASON_VERIFY && explained.find(key) == explained.end())
-        kept.push_back(count.example);
-    }
-    report.explained = explained;
-    report.records.resize(records);
-    for (ExplainEntry& entry : kept) add_explanation(report, std::move(entry), options.explain);
-    refuse_half_undone(report, pass);
+  } catch (const std::exception& error) {
+    failure = std::string("it threw a C++ exception through the boundary: ") + error.what();
+  } catch (...) {
+    failure = "it threw a C++ exception through the boundary";
   }
-  const Snapshot& start = attempt;
   pass.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 
   const bool is_changed = graph.version() != version_before;
@@ -420,7 +456,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
     diagnostics.add(std::move(diagnostic));
   }
   if (!failure.empty()) {
-    graph.restore(start);
+    graph.restore(before);
     pass.outcome = PassReport::Outcome::rolled_back;
     pass.reason = failure;
     take_back(pass, report);
@@ -433,7 +469,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
     return;
   }
   if (is_changed) graph.drop_unused_constants();
-  graph.release(start);
+  graph.release(before);
   pass.outcome = is_changed ? PassReport::Outcome::ran : PassReport::Outcome::unchanged;
   pass.nodes_after = count_nodes(graph);
   pass.edits = graph.edits_committed() - edits_before;
@@ -444,11 +480,23 @@ void PassManager::run(Graph& graph, std::span<const PreparedPass> passes, const 
   graph.set_edit_limit(options.edit_limit);
   report.nodes_before = report.nodes_after = count_nodes(graph);
   dump(graph, options, 0, "start");
-  for (size_t i = 0; i < passes.size(); ++i) {
+  Marks marks(graph);
+  for (size_t i = 0; i < passes.size();) {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
       throw Error(exit_job_failed, "optimize", "was cancelled");
+    marks.add(i, report);
+    const size_t off = report.switched_off.size();
     run_one(graph, passes[i], options, report, diagnostics);
-    dump(graph, options, i + 1, report.passes.back().id);
+    if (report.switched_off.size() != off) {  // one more each time, so this ends
+      i = marks.go_back(report, options.explain);
+      continue;
+    }
+    const auto& counts = report.passes.back().counts;
+    const bool may_be_wrong =
+        options.rules_verify != 0 &&
+        std::any_of(counts.begin(), counts.end(), [](const auto& who) { return who.second.applied != 0; });
+    if (!may_be_wrong) marks.drop_last();
+    dump(graph, options, ++i, report.passes.back().id);
     report.edit_limit_reached = graph.edits_committed() >= options.edit_limit;
     if (report.edit_limit_reached) break;
   }

@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/graph/test_ops.hpp"
+#include "core/graph/verify.hpp"
 #include "core/pipeline/pass_manager.hpp"
 #include "core/plugin/host.hpp"
 #include "test_paths.hpp"
@@ -287,6 +288,50 @@ TEST_CASE("a pass that fails, after edits, is undone; the run goes on, or stops 
     CHECK_THROWS_AS(fakes.run(*other, {"bad"}, stop), Error);
     CHECK(other->live_node_count() == 3);
   }
+}
+
+TEST_CASE("a rule found wrong after earlier passes takes the run back to the first one that it spoilt") {
+  Passes fakes;
+  std::string log;
+  // Rule R rewrites in the first and third pass; the check of the third finds it wrong.
+  const auto rewrites = [&log](const char* name, bool checks) {
+    return [&log, name, checks](const tn_pass_ctx* ctx, const tn_diag* diag) -> tn_status {
+      log += name;
+      if (view(ctx->switch_of(ctx, to_abi("R"))) == "off") return TN_OK;
+      if (checks) {
+        report(diag, TN_SEVERITY_WARNING, "E320", "", "R is wrong");
+        shorten(ctx);
+        ctx->switch_off(ctx, to_abi("R"), to_abi("it computes something else"));
+        return TN_OK;
+      }
+      ctx->count(ctx, to_abi("R"), 1, 1);
+      return shorten(ctx);
+    };
+  };
+  fakes.add("one", rewrites("1", false));
+  fakes.add("two", [&log](const tn_pass_ctx* ctx, const tn_diag*) {
+    log += "2";
+    ctx->count(ctx, to_abi("S"), 1, 1);
+    return shorten(ctx);
+  });
+  fakes.add("three", rewrites("3", true));
+  fakes.load();
+  const auto graph = chain();
+  PassOptions options;
+  options.rules_verify = 1;
+  fakes.run(*graph, {"two", "one", "three"}, options);
+  CHECK(log == "21313");
+  CHECK(graph->live_node_count() == 2);  // what S did stays
+  CHECK(fakes.report.edits == 1);
+  CHECK(fakes.report.nodes_after == 2);
+  REQUIRE(fakes.report.passes.size() == 3);
+  CHECK(fakes.report.passes[1].outcome == PassReport::Outcome::unchanged);
+  CHECK(fakes.report.rules.count("R") == 0);
+  CHECK(fakes.report.rules.at("S").applied == 1);
+  CHECK(fakes.report.switched_off.at("R") == "it computes something else");
+  CHECK(fakes.diagnostics.all().size() == 1);
+  Diagnostics broken;
+  CHECK(verify(*graph, broken));
 }
 
 TEST_CASE("a transaction left open is the pass's fault and says so") {
