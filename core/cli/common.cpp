@@ -9,6 +9,7 @@
 #include "core/cli/tensors.hpp"
 #include "core/graph/graph.hpp"
 #include "core/report/explain_text.hpp"
+#include "core/runtime/cpu_features.hpp"
 #include "core/runtime/session_inputs.hpp"
 
 namespace tenon::cli {
@@ -50,6 +51,13 @@ void add_pipeline_options(CLI::App& app, PipelineOptions& o, bool target) {
          "repeat a rule's numeric check at its matches: auto (rules of your own; default), sample (all "
          "rules) or off; with --inputs the check uses them")
       ->check(CLI::IsMember({"auto", "sample", "off"}));
+  app.add_option("--choices", o.choices,
+                 "what was decided by measuring, a file: the same is decided again; see --measure")
+      ->type_name("FILE");
+  app.add_flag(
+      "--measure", o.measure,
+      "rules with cost.measure: time both sides at matches that the file of choices does not know, keep "
+      "the faster, and write it to the file");
   app.add_flag("--rules-strict", o.rules_strict, "a rule without verify cases is an error");
   app.add_option(
          "--export_compile_stat", o.compile_stat,
@@ -74,6 +82,7 @@ Manifest read_target(const PipelineOptions& o) {
   mo.set = o.set;
   if (!o.precision.empty()) mo.set.push_back("precision.mode=" + o.precision);
   if (!o.rules_verify.empty()) mo.set.push_back("rules_verify=" + quoted(o.rules_verify));
+  if (!o.choices.empty()) mo.set.push_back("choices=" + quoted(fs::absolute(o.choices).string()));
   if (!o.memory_limit.empty()) {
     if (!parse_memory_size(o.memory_limit))
       throw Error(exit_bad_input, "--memory-limit " + o.memory_limit,
@@ -110,6 +119,20 @@ Manifest read_target(const PipelineOptions& o) {
   return m;
 }
 
+namespace {
+
+// What the time of a kernel depends on.
+std::string machine_text(const Manifest& m) {
+  std::string kernels;
+  for (const PluginRequest& plugin : m.plugins)
+    kernels += " " + (plugin.path.empty() ? plugin.name : plugin.path.filename().string());
+  const unsigned threads = m.runtime.threads == 0 ? usable_processors() : m.runtime.threads;
+  return fmt::format("{}, {} thread{}, precision {}, plugins{}", isa_name(cpu_features()), threads,
+                     threads == 1 ? "" : "s", m.precision.mode, kernels);
+}
+
+}  // namespace
+
 Pipeline open_pipeline(const PipelineOptions& o, Manifest manifest, bool explain) {
   EngineOptions eo;
   if (!o.switch_file.empty()) eo.switch_file = fs::absolute(o.switch_file);
@@ -117,6 +140,8 @@ Pipeline open_pipeline(const PipelineOptions& o, Manifest manifest, bool explain
   eo.verify_graph = o.verify_graph;
   eo.explain = explain;
   eo.rules_strict = o.rules_strict;
+  eo.measure = o.measure;
+  eo.machine = machine_text(manifest);
   if (o.bisect_limit >= 0) eo.edit_limit = static_cast<uint64_t>(o.bisect_limit);
   if (!o.dump_folder.empty()) eo.dump_folder = fs::absolute(o.dump_folder);
   eo.stop_after = o.stop_after;
@@ -142,7 +167,7 @@ void optimize_with_samples(const PipelineOptions& o, Pipeline& p) {
                        std::any_of(rules.begin(), rules.end(), [](const RuleInfo& r) { return !r.builtin; }));
   const bool given =
       !o.sample_inputs.empty() || !p.manifest().inputs.empty() || !p.manifest().inputs_path.empty();
-  if (!checks || !given) {
+  if ((!checks && !o.measure) || !given) {
     p.engine->optimize(*p.graph, p.report);
     return;
   }

@@ -27,8 +27,9 @@ struct PipelineOptions {
   std::string rules_verify;   // --verify; empty: the manifest's
   std::string sample_inputs;  // what rules are checked with at their matches; the verb's --inputs
   std::string stat_folder;
+  std::string choices;  // --choices; empty: the manifest's
   int64_t threads = -1, bisect_limit = -1, compile_stat = 0;
-  bool rules_strict = false;
+  bool rules_strict = false, measure = false;
   std::function<void(Manifest&)> change_manifest;  // after it was read
   std::vector<tn_tensor> samples;  // for the model's inputs, in their order; instead of sample_inputs
   bool verify_graph = false, json = false, quiet = false, print_resolved = false;

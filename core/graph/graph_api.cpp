@@ -217,8 +217,20 @@ tn_str text(tn_graph* graph, tn_dim dim) {
     return to_abi(kept);
   });
 }
+int evaluate(tn_graph* graph, tn_dim dim, int (*lookup)(void*, tn_str, int64_t*), void* context,
+             int64_t* out) {
+  return guarded<int>(0, [&] {
+    const auto found = symbols_of(graph).evaluate(dim, [&](std::string_view name) -> std::optional<int64_t> {
+      int64_t number_of = 0;
+      if (lookup(context, to_abi(name), &number_of) == 0) return std::nullopt;
+      return number_of;
+    });
+    if (found) *out = *found;
+    return found ? 1 : 0;
+  });
+}
 constexpr tn_symbols_api symbol_table = {
-    sizeof(tn_symbols_api), 0, combine, number, as_number, named, fresh, range, compare, text};
+    sizeof(tn_symbols_api), 0, combine, number, as_number, named, fresh, range, compare, text, evaluate};
 }  // namespace
 
 const tn_graph_api* graph_api() { return &table; }

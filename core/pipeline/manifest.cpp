@@ -15,14 +15,14 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const Names top_keys = {"schema", "plugins", "model", "rules", "level", "pipeline", "switches", "switch_file",
-                        "precision", "kernels", "runtime", "rules_verify", "inputs", "outputs", "on_error",
-                        // the articles' words
-                        "optimization_level", "fusion_patterns", "fusion_switch_file", "precision_config",
-                        "memory_optimization", "computation_optimization", "communication_optimization",
-                        // of the design, not in this release
-                        "state", "stages", "aigc_specific", "partition_strategy", "auto_split", "auto_tune",
-                        "profiling"};
+const Names top_keys = {
+    "schema", "plugins", "model", "rules", "level", "pipeline", "switches", "switch_file", "precision",
+    "kernels", "runtime", "rules_verify", "choices", "inputs", "outputs", "on_error",
+    // the articles' words
+    "optimization_level", "fusion_patterns", "fusion_switch_file", "precision_config", "memory_optimization",
+    "computation_optimization", "communication_optimization",
+    // of the design, not in this release
+    "state", "stages", "aigc_specific", "partition_strategy", "auto_split", "auto_tune", "profiling"};
 
 // The articles' stage names. Those without a pass are steps that always run (docs: pipeline lists rewrites
 // only).
@@ -76,6 +76,8 @@ class ManifestParser {
     manifest.rules_verify = mode == "off"    ? RulesVerify::off
                             : mode == "auto" ? RulesVerify::automatic
                                              : RulesVerify::sample;
+    if (const std::string file = reader_.text(root, "choices", ""); !file.empty())
+      manifest.choices_file = absolute(file);
   }
 
  private:

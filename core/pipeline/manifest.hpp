@@ -83,6 +83,7 @@ struct Manifest {
   KernelOptions kernels;
   RuntimeRequest runtime;
   RulesVerify rules_verify = RulesVerify::automatic;
+  std::filesystem::path choices_file;  // absolute; what was decided by measuring; empty: none
   // A file or folder of all inputs, or one file an input. Absolute.
   std::filesystem::path inputs_path;
   std::map<std::string, std::filesystem::path> inputs;

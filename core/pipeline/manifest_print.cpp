@@ -124,6 +124,7 @@ std::string print_resolved(const Manifest& manifest, const PluginSet& plugins) {
   json["rules_verify"] = manifest.rules_verify == RulesVerify::off         ? "off"
                          : manifest.rules_verify == RulesVerify::automatic ? "auto"
                                                                            : "sample";
+  if (!manifest.choices_file.empty()) json["choices"] = manifest.choices_file.string();
   if (!manifest.inputs_path.empty() || !manifest.inputs.empty())
     json["inputs"] = files_json(manifest.inputs_path, manifest.inputs);
   if (!manifest.outputs_path.empty() || !manifest.outputs.empty())

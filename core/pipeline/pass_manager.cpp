@@ -421,8 +421,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
     const bool limit_reached = status == TN_ERR_LIMIT && graph.edits_committed() >= options.edit_limit;
     if (status != TN_OK && status != TN_DECLINED && !limit_reached) {
       failure = said.first_error();
-      if (failure.empty())
-        failure = "it returned status " + std::to_string(status) + " and did not say why";
+      if (failure.empty()) failure = "it returned status " + std::to_string(status) + " and did not say why";
     }
   } catch (const std::exception& error) {
     failure = std::string("it threw a C++ exception through the boundary: ") + error.what();

@@ -12,12 +12,16 @@
 namespace tenon {
 
 Engine::Engine(Manifest manifest, EngineOptions options)
-    : manifest_(std::move(manifest)), options_(std::move(options)), plugins_(host_, options_.scan) {
+    : manifest_(std::move(manifest)),
+      options_(std::move(options)),
+      plugins_(host_, options_.scan),
+      choices_(host_, manifest_.choices_file, options_.measure, options_.machine) {
   if (manifest_.runtime.memory_limit != 0) set_memory_limit(manifest_.runtime.memory_limit);
   provide_core_services(host_);
   plugins_.load(manifest_.plugins, diagnostics_);
   diagnostics_.throw_if_errors(exit_bad_input);
 
+  choices_.read(diagnostics_);
   collect_rules();
   switches_.add_manifest(manifest_.switches);
   const std::filesystem::path& switch_file =
@@ -207,6 +211,7 @@ void Engine::optimize(Graph& graph, OptimizeReport& report, std::span<const tn_t
   pass_options.cancel = options_.cancel;
   PassManager(host_, registries(), switches_, rule_sources_)
       .run(graph, passes_, pass_options, report, diagnostics_);
+  choices_.write();
 }
 
 }  // namespace tenon

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/diagnostics.hpp"
+#include "core/pipeline/choices.hpp"
 #include "core/pipeline/manifest.hpp"
 #include "core/pipeline/pass_manager.hpp"
 #include "core/pipeline/switches.hpp"
@@ -24,6 +25,8 @@ struct EngineOptions {
   std::filesystem::path switch_file;  // --fusion_switch_file; beats the manifest's
   std::string switches;               // --optimization_switch
   bool rules_strict = false;          // a rule of one's own without verify cases is an error
+  bool measure = false;               // decide by measuring what the file of choices does not know
+  std::string machine;                // where and how it would be measured: kept with each choice
   bool verify_graph = false;
   bool explain = false;
   uint64_t edit_limit = UINT64_MAX;
@@ -94,6 +97,7 @@ class Engine {
   Diagnostics diagnostics_;
   Host host_;
   PluginSet plugins_;
+  ChoiceStore choices_;
   Switches switches_;
   std::vector<tn_rule_source> rule_sources_;
   std::vector<std::unique_ptr<std::string>> rule_texts_;

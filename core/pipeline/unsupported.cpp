@@ -43,18 +43,11 @@ std::vector<UnsupportedOperator> Engine::unsupported_operators(Graph& graph) con
 
   std::vector<std::string> known;
   for (const tn_sym symbol : registries.op_symbols()) known.emplace_back(symbol_text(symbol));
-  const std::vector<InstalledPlugin> installed = PluginSet::installed();
   std::vector<UnsupportedOperator> all;
   for (auto& [op, item] : found) {
     item.op = op;
     if (!item.defined) item.nearest = nearest_names(op, known);
-    for (const InstalledPlugin& plugin : installed) {
-      const std::vector<std::string>& names =
-          item.defined ? plugin.facts.kernel_operators : plugin.facts.operators;
-      if (plugins_.find(plugin.facts.name) == nullptr &&
-          std::find(names.begin(), names.end(), op) != names.end())
-        item.provided_by.push_back(plugin.facts.name);
-    }
+    item.provided_by = plugins_.plugins_with_operator(op, item.defined);
     all.push_back(std::move(item));
   }
   return all;
@@ -67,7 +60,7 @@ std::string to_string(const UnsupportedOperator& op) {
   text += op.defined ? "no loaded plugin has a kernel for it, and it has no decomposition"
                      : "no loaded plugin defines it";
   if (!op.provided_by.empty()) {
-    text += "; add the installed plugin '" + op.provided_by.front() + "' to \"plugins\"";
+    text += "; plugin " + op.provided_by.front() + ", which is installed, provides it: add it to \"plugins\"";
   } else if (!op.nearest.empty()) {
     text += "; the nearest known are " + join(op.nearest, ", ");
   }

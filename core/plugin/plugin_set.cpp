@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <tenon/abi/installed.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -38,6 +40,17 @@ std::string QuarantinedPlugin::line() const {
 
 PluginSet::PluginSet(Host& host, ScanOptions scan) : host_(host), scan_(std::move(scan)) {
   registries_.provide(host_);
+  static const tn_installed_api api = {
+      sizeof(tn_installed_api), 0, [](const tn_host* of, tn_str op) -> tn_str {
+        auto& self = *static_cast<PluginSet*>(Host::from(of).context(TN_INSTALLED_ID));
+        const auto [kept, is_new] = self.with_operator_.try_emplace(string(op));
+        if (is_new) {
+          const std::vector<std::string> names = self.plugins_with_operator(kept->first);
+          if (!names.empty()) kept->second = names.front();
+        }
+        return to_abi(kept->second);
+      }};
+  host_.provide(TN_INSTALLED_ID, &api, this);
 }
 
 PluginSet::~PluginSet() {
@@ -95,6 +108,32 @@ std::vector<InstalledPlugin> PluginSet::installed() {
   return plugins;
 }
 
+const std::vector<InstalledPlugin>& PluginSet::read_installed() const {
+  if (!installed_read_) {
+    installed_ = installed();
+    installed_read_ = true;
+  }
+  return installed_;
+}
+
+std::vector<std::string> PluginSet::plugins_with_operator(std::string_view op, bool kernel) const {
+  std::vector<std::string> found;
+  const bool in_any_domain = op.find("::") == std::string_view::npos;
+  for (const InstalledPlugin& plugin : read_installed()) {
+    const PluginFacts& facts = plugin.facts;
+    if (find(facts.name) != nullptr || std::find(found.begin(), found.end(), facts.name) != found.end())
+      continue;
+    const auto& names = kernel ? facts.kernel_operators : facts.operators;
+    const auto has_it = [&](std::string_view name) {
+      const size_t domain = name.rfind("::");
+      return name == op ||
+             (in_any_domain && domain != std::string_view::npos && name.substr(domain + 2) == op);
+    };
+    if (std::any_of(names.begin(), names.end(), has_it)) found.push_back(facts.name);
+  }
+  return found;
+}
+
 const LoadedPlugin* PluginSet::find(std::string_view name_or_id) const {
   for (const LoadedPlugin& plugin : loaded_) {
     if (plugin.id == name_or_id || plugin.name == name_or_id) return &plugin;
@@ -107,12 +146,8 @@ void PluginSet::load(const std::vector<PluginRequest>& requests, Diagnostics& di
 }
 
 std::vector<InstalledPlugin> PluginSet::candidates(const std::string& name, Diagnostics& diagnostics) {
-  if (!installed_read_) {
-    installed_ = installed();
-    installed_read_ = true;
-  }
   std::vector<InstalledPlugin> found;
-  for (const InstalledPlugin& plugin : installed_) {
+  for (const InstalledPlugin& plugin : read_installed()) {
     if (plugin.facts.name == name || plugin.facts.id == name) found.push_back(plugin);
   }
   // Sorted by id and version already. The same file under two names is one.

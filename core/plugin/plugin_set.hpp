@@ -3,6 +3,7 @@
 #include <tenon/abi/core.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,11 +68,15 @@ class PluginSet {
 
   const std::vector<LoadedPlugin>& loaded() const { return loaded_; }
   const LoadedPlugin* find(std::string_view name_or_id) const;
+  // Installed plugins that are not loaded and define the operator ("com.acme::Fancy"; in a rule perhaps
+  // without its domain), or with `kernel` have one for it, as their sidecars say.
+  std::vector<std::string> plugins_with_operator(std::string_view op, bool kernel = false) const;
   const std::vector<QuarantinedPlugin>& quarantined() const { return quarantined_; }
   Registries& registries() { return registries_; }
   const Registries& registries() const { return registries_; }
 
  private:
+  const std::vector<InstalledPlugin>& read_installed() const;
   void load_one(const PluginRequest& request, Diagnostics& diagnostics);
   std::vector<InstalledPlugin> candidates(const std::string& name, Diagnostics& diagnostics);
   std::optional<Refusal> open(const std::filesystem::path& library, const PluginRequest& request,
@@ -86,9 +91,10 @@ class PluginSet {
   Registries registries_;
   std::vector<LoadedPlugin> loaded_;
   std::vector<QuarantinedPlugin> quarantined_;
-  std::vector<InstalledPlugin> installed_;
-  bool installed_read_ = false;
-  std::vector<std::pair<uint64_t, uint64_t>> files_;  // device and inode of each loaded one
+  mutable std::vector<InstalledPlugin> installed_;
+  mutable bool installed_read_ = false;
+  std::map<std::string, std::string, std::less<>> with_operator_;  // what plugins were told
+  std::vector<std::pair<uint64_t, uint64_t>> files_;               // device and inode of each loaded one
 };
 
 // Negative, 0, positive as a is older than, the same as, newer than b ("1.10" is newer than "1.9").

@@ -18,7 +18,7 @@ uint32_t missing(const ExplainEntry& e) {
 }
 
 std::string entry_text(const ExplainEntry& e) {
-  std::string s = e.place.empty() ? "(no node)" : e.place;
+  std::string s = e.place;
   if (e.reason == TN_REASON_STRUCTURE && e.pattern_nodes != 0) {
     s += fmt::format(": {} of {} nodes", e.matched_nodes, e.pattern_nodes);
     if (!e.got.empty()) s += ", then " + e.got;
@@ -27,9 +27,10 @@ std::string entry_text(const ExplainEntry& e) {
     // "new <- old, old": the new node is the place.
     const size_t arrow = e.got.find("<-");
     if (arrow != std::string::npos) s += " " + e.got.substr(arrow);
+    if (!e.expr.empty()) s += " (" + e.expr + ")";
   } else {
-    if (!e.expr.empty()) s += ": " + e.expr;
-    if (!e.got.empty()) s += (e.expr.empty() ? ": " : " -- ") + e.got;
+    if (!e.expr.empty()) s += (s.empty() ? "" : ": ") + e.expr;
+    if (!e.got.empty()) s += (!e.expr.empty() ? " -- " : s.empty() ? "" : ": ") + e.got;
   }
   if (!e.variant.empty()) s += " [" + e.variant + "]";
   if (!e.hint.empty()) s += "   hint: " + e.hint;

@@ -1,8 +1,11 @@
 // The plugin tenon.rules: passes `raise` and `fuse`, and the engine behind `tenon rules`.
 #include "tenon/sdk/plugin.hpp"
 
+#include <algorithm>
+
 #include "learn/mine.hpp"
 #include "match/engine.hpp"
+#include "prove/measure.hpp"
 #include "prove/real_match.hpp"
 
 namespace tenon::rules {
@@ -45,8 +48,9 @@ class PassListener : public EngineListener {
       : pass_(pass),
         rules_(rules),
         graph_(graph),
-        matches_(self.test_services(), self.ops, rules, check_mode(&pass.raw()), pass.raw().samples,
-                 TN_HAS(&pass.raw(), sample_count) ? pass.raw().sample_count : 0) {}
+        matches_(self.test_services(), self.ops, rules, check_mode(&pass.raw()), samples(&pass.raw())),
+        measurer_(self.test_services(), self.get<tn_choices_api>(TN_CHOICES_ID), self.ops, rules,
+                  samples(&pass.raw()), std::string(pass.precision())) {}
   std::string_view switch_of(const std::string& name) override {
     return pass_.raw().switch_of ? pass_.switch_of(name) : std::string_view();
   }
@@ -77,6 +81,17 @@ class PassListener : public EngineListener {
                           "a match could not be checked: " + answer.not_checked);
     return answer.wrong;
   }
+  Measured measured(const Match& match) override {
+    Measured answer = measurer_.ask(graph_, match);
+    const std::string& rule = match.variant->rule->name;
+    const bool is_new = std::find(not_measured_.begin(), not_measured_.end(), rule) == not_measured_.end();
+    if (answer.choice == Measured::Unknown && !answer.text.empty() && is_new) {
+      not_measured_.push_back(rule);
+      pass_.diag().report(TN_SEVERITY_WARNING, "E322", "rule " + rule,
+                          "a match could not be measured, so its static cost decides: " + answer.text);
+    }
+    return answer;
+  }
 
  private:
   /// A host that cannot undo the pass gets no checks.
@@ -85,10 +100,15 @@ class PassListener : public EngineListener {
                ? static_cast<CheckMode>(ctx->rules_verify)
                : CheckMode::Off;
   }
+  static Samples samples(const tn_pass_ctx* ctx) {
+    return TN_HAS(ctx, sample_count) ? Samples{ctx->samples, ctx->sample_count} : Samples{};
+  }
   const sdk::Pass& pass_;
   const RuleSet& rules_;
   const GraphAccess& graph_;
   RealMatchCheck matches_;
+  Measurer measurer_;
+  std::vector<std::string> not_measured_;  // rules
 };
 
 tn_status run_stage(void* instance, const tn_pass_ctx* ctx, const tn_diag* diag, Stage stage) noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/abi/installed.h"
 #include "tenon/abi/transforms.h"
 
 namespace tenon::rules {
@@ -22,6 +23,11 @@ std::vector<std::string_view> HostCatalog::names() const {
   for (uint32_t i = 0; i < registry_->count(host_); ++i)
     if (const tn_op_def* d = registry_->at(host_, i)) r.push_back(sdk::view(d->name));
   return r;
+}
+
+std::string HostCatalog::provider(std::string_view op) const {
+  const auto* api = static_cast<const tn_installed_api*>(host_->get_interface(host_, TN_INSTALLED_ID));
+  return api ? sdk::text(api->plugin_with_operator(host_, sdk::str(op))) : std::string();
 }
 
 std::vector<Transform> HostCatalog::transforms() const {

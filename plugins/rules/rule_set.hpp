@@ -17,6 +17,7 @@ class HostCatalog : public OpCatalog {
   const tn_op_def* find(tn_sym op) const override { return registry_->find(host_, op); }
   std::vector<std::string_view> names() const override;
   std::vector<Transform> transforms() const override;
+  std::string provider(std::string_view op) const override;
 
  private:
   const tn_host* host_;

@@ -37,6 +37,9 @@ void count(const tn_pass_ctx*, tn_str who, uint64_t matched, uint64_t applied) {
   collecting->run.counts[text_of(who)] = {matched, applied};
 }
 int cancelled(const tn_pass_ctx*) { return 0; }
+void spent(const tn_pass_ctx*, tn_str who, uint64_t, uint64_t steps) {
+  collecting->run.steps[text_of(who)] += steps;
+}
 void explain(void*, const tn_explain_record* r) {
   collecting->run.explained.push_back({static_cast<tn_reason>(r->reason), text_of(r->who), text_of(r->expr),
                                        text_of(r->got), text_of(r->hint), r->root});
@@ -144,6 +147,7 @@ RuleRun RuleHarness::run(std::unique_ptr<Graph> graph, const std::string& rule_t
   ctx.switch_of = switch_of;
   ctx.count = count;
   ctx.cancelled = cancelled;
+  ctx.spent = spent;
   const tn_diag diag{sizeof(tn_diag), &collector.run.said, report};
   collector.run.status = pass->record->run(pass->instance, &ctx, &diag);
   collecting = nullptr;

@@ -19,6 +19,7 @@ struct Explained {
 struct RuleRun {
   std::unique_ptr<Graph> graph;
   std::map<std::string, std::pair<uint64_t, uint64_t>> counts;  // rule: matched, applied
+  std::map<std::string, uint64_t> steps;                        // of matching, by rule
   std::vector<Explained> explained;
   std::vector<std::string> said;
   tn_status status = TN_OK;

@@ -64,6 +64,7 @@ class RuleLoader {
   void attribute_wishes(const Json& json, const std::vector<tn_sym>& ops, std::vector<AttributeWish>* out);
   void op_list(const Json& json, const std::string& domain, std::vector<tn_sym>* out,
                bool replacement = false);
+  void no_schema(const std::string& op, uint32_t offset);
   tn_sym op(const std::string& name, const std::string& domain, uint32_t offset, bool replacement);
   void check_lists(const std::string& name, const PatternNode& node, const Json& json);
   void check_arity(const Alternative& alternative, uint32_t offset);

@@ -22,9 +22,7 @@ tn_sym RuleLoader::op(const std::string& name, const std::string& domain, uint32
   tn_sym s = 0;
   if (!domain.empty() && domain != "ai.onnx") {
     s = ops_.symbol(domain + "::" + name);
-    if (!ops_.find(s) && !replacement)
-      findings_.warn("E401", offset, "no plugin defines operator '" + domain + "::" + name + "'",
-                     did_you_mean(name, ops_.names()));
+    if (!ops_.find(s) && !replacement) no_schema(domain + "::" + name, offset);
     return s;
   }
   const int found = ops_.resolve(name, &s);
@@ -42,11 +40,17 @@ tn_sym RuleLoader::op(const std::string& name, const std::string& domain, uint32
   // A replacement without a definition is a new operator that its body explains.
   // It needs a domain of its own: ai.onnx is closed, so nothing there runs by a body.
   if (replacement && name.find("::") == std::string::npos) return ops_.symbol("fused::" + name);
-  if (!replacement)
-    findings_.warn("E401", offset,
-                   "no plugin defines operator '" + name + "'; the rule waits for one that does",
-                   did_you_mean(name, ops_.names()));
+  if (!replacement) no_schema(name, offset);
   return ops_.symbol(name);
+}
+
+void RuleLoader::no_schema(const std::string& name, uint32_t offset) {
+  const std::string plugin = ops_.provider(name);
+  const std::string hint =
+      plugin.empty() ? did_you_mean(name, ops_.names())
+                     : "plugin " + plugin + ", which is installed, provides it: add it to \"plugins\"";
+  findings_.warn("E401", offset,
+                 "no plugin defines operator '" + name + "'; the rule waits for one that does", hint);
 }
 
 void RuleLoader::op_list(const Json& json, const std::string& domain, std::vector<tn_sym>* out,

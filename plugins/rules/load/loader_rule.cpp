@@ -144,11 +144,7 @@ void RuleLoader::cost(const Json& json, Rule& rule) {
   if (const Json* g = r.get("gain")) expression(*g, rule, &rule.gain);
   rule.min_gain = r.number("min_gain", 0);
   rule.max_const_growth = r.number("max_const_growth", 1.1);
-  if (r.choice("measure", {"off", "auto", "always"}, 0) != 0)
-    findings_.note(
-        r.get("measure")->offset,
-        "nothing is timed while a model is optimised: the static cost decides, so that a run can be "
-        "repeated byte for byte");
+  rule.measure = static_cast<Rule::Measure>(r.choice("measure", {"off", "auto", "always"}, 0));
   r.finish();
   if (rule.max_const_growth < 0)
     findings_.error("E202", json.offset, "'max_const_growth' must not be negative");

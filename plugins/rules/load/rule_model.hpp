@@ -31,6 +31,8 @@ class OpCatalog {
   virtual int resolve(std::string_view name, tn_sym* op) const = 0;
   virtual const tn_op_def* find(tn_sym op) const = 0;
   virtual std::vector<std::string_view> names() const = 0;
+  /// The plugin, installed and not loaded, that defines an operator. May be empty.
+  virtual std::string provider(std::string_view /*op*/) const { return {}; }
   /// The constant transforms of all plugins.
   virtual std::vector<Transform> transforms() const { return {}; }
 };
@@ -225,6 +227,7 @@ struct Rule {
   Replacement replace;
   Expression gain;
   double min_gain = 0, max_const_growth = 1.1;
+  enum Measure : uint8_t { MeasureOff, MeasureAuto, MeasureAlways } measure = MeasureOff;
   Verify verify;
   std::string names_chain;  // a bare chain: "matmul+add+layernorm" switches on the rule with that alias
   const Source* source = nullptr;

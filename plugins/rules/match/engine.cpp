@@ -39,6 +39,8 @@ Engine::Engine(const GraphAccess& graph, const OpCatalog& ops, const RuleSet& ru
       rewriter_(graph, ops, services) {
   states_.resize(rules.entries().size());
   checker_.place = [this](tn_node n) { return topological(n); };
+  checker_.measure = [this](const Match& match) { return listener_.measured(match); };
+  checker_.at_any_cost = options_.at_any_cost;
   matcher_.made_by = [this](const Rule& rule, tn_node n) {
     const auto i = tags_.find(n);
     return i != tags_.end() && std::find(i->second.begin(), i->second.end(), &rule) != i->second.end();
@@ -191,10 +193,11 @@ double Engine::end_phase(const Phase& phase) {
 }
 
 /// Leaves the match in match_.
-bool Engine::matches(uint32_t entry, uint32_t variant, tn_node anchor, Refusal* refusal, bool detailed) {
+bool Engine::matches(uint32_t entry, uint32_t variant, tn_node anchor, Refusal* refusal, bool detailed,
+                     int budget) {
   const auto result = matcher_.run(
       rules_.entries()[entry].variants[variant], anchor, &match_,
-      [&](Match& m) { return checker_.check(m, refusal, options_.detailed); }, detailed);
+      [&](Match& m) { return checker_.check(m, refusal, options_.detailed); }, detailed, budget);
   states_[entry].steps += static_cast<uint64_t>(matcher_.steps());
   return result == Matcher::Found;
 }
@@ -207,11 +210,12 @@ void Engine::look(uint32_t entry, const AnchorIndex::Place* places, size_t count
   bool over_budget = false;
   uint32_t refused_size = 0;
   ++states_[entry].roots;
-  for (size_t i = 0; i < count; ++i) {
+  int budget = Matcher::step_budget;
+  for (size_t i = 0; i < count && budget > 0; ++i) {
     const uint32_t v = places[i].variant;
     const Variant& variant = e.variants[v];
     const int before = refusal.progress;
-    const bool found = matches(entry, v, anchor, &refusal, options_.detailed);
+    const bool found = matches(entry, v, anchor, &refusal, options_.detailed, budget);
     if (refusal.progress != before) refused_size = static_cast<uint32_t>(variant.nodes.size());
     if (found) {
       Candidate c{entry,
@@ -225,7 +229,8 @@ void Engine::look(uint32_t entry, const AnchorIndex::Place* places, size_t count
       candidates_.push_back(c);
       return;
     }
-    over_budget = over_budget || matcher_.steps() > Matcher::step_budget;
+    budget -= matcher_.steps();
+    over_budget = budget < 0;
     const NearMiss& m = matcher_.near_miss();
     const uint32_t size = static_cast<uint32_t>(variant.nodes.size());
     // Fewest nodes missing, not most found: else the largest variant always wins.
@@ -314,6 +319,7 @@ void Engine::apply(const Candidate& c) {
   const bool found = graph_.node(c.anchor).alive && matches(c.entry, c.variant, c.anchor, &refusal, false);
   state.phase_time += wall_clock() - begin;
   if (!found) return lost(c);
+  const std::string figures = checker_.measured();
   std::vector<tn_value> boundary;
   std::vector<tn_node> old = match_.nodes;
   old.insert(old.end(), match_.inner.begin(), match_.inner.end());
@@ -379,6 +385,7 @@ void Engine::apply(const Candidate& c) {
     variant = variant_text(e.variants[c.variant], ops_);
   }
   x.got = sdk::str(got);
+  x.expr = sdk::str(figures);
   x.variant = sdk::str(variant);
   x.constants_added = rewriter_.constant_bytes_added();
   x.constants_removed = rewriter_.constant_bytes_matched();
@@ -469,6 +476,35 @@ void Engine::tell_one(uint32_t entry, tn_node root, const Told& t) {
   listener_.explain(x);
 }
 
+/// Rules whose patterns hang on operators that nothing loaded defines.
+void Engine::tell_waiting(uint32_t entry) {
+  std::string missing;
+  for (const Variant& variant : rules_.entries()[entry].variants) {
+    std::string here;
+    for (const VariantNode& n : variant.nodes) {
+      const auto& ops = n.what->ops;
+      if (here.empty() && !ops.empty() &&
+          std::none_of(ops.begin(), ops.end(), [&](tn_sym op) { return ops_.find(op) != nullptr; }))
+        here = ops_.text(ops[0]);
+    }
+    if (here.empty()) return;  // this form could match
+    if (missing.empty()) missing = here;
+  }
+  if (missing.empty()) return;
+  const std::string plugin = ops_.provider(missing);
+  const std::string got = "not fired: no schema for " + missing +
+                          (plugin.empty() ? "" : "; plugin " + plugin + ", which is installed, provides it");
+  const std::string hint = plugin.empty() ? "load a plugin that provides it" : "add it to \"plugins\"";
+  tn_explain_record x{};
+  x.size = sizeof x;
+  x.reason = TN_REASON_UNKNOWN;
+  x.who = sdk::str(rules_.entries()[entry].rule->name);
+  x.root = x.value = TN_NONE;
+  x.got = sdk::str(got);
+  x.hint = sdk::str(hint);
+  listener_.explain(x);
+}
+
 /// Reasons as they stand at the end, in the order of rules and places, then the counts.
 void Engine::tell() {
   std::vector<std::pair<uint64_t, const Told*>> all;
@@ -487,6 +523,7 @@ void Engine::tell() {
   }
   for (uint32_t e = 0; e < states_.size(); ++e) {
     const State& s = states_[e];
+    if (s.active && !s.applied) tell_waiting(e);
     if (s.matched + s.applied)
       listener_.count(rules_.entries()[e].rule->name, s.matched + s.applied, s.applied);
     if (s.roots) listener_.tried(rules_.entries()[e].rule->name, s.roots);

@@ -15,7 +15,8 @@ struct EngineOptions {
   int32_t level = 3;
   std::string precision = "faithful";
   bool detailed = false;
-  std::string only_rule;  // tests: this rule alone, whatever its switches and stage say
+  bool at_any_cost = false;  // checks of a match: what it gains is not asked
+  std::string only_rule;     // tests: this rule alone, whatever its switches and stage say
 };
 
 /// What the engine tells; a pass forwards it to the host.
@@ -31,6 +32,8 @@ class EngineListener {
   /// Before a match is rewritten; empty: go on. Else why the rule is wrong: it is off from then on, and what
   /// it did is undone by whoever runs the engine.
   virtual std::string check(uint32_t /*entry*/, uint32_t /*variant*/, const Match&) { return {}; }
+  /// Of a match of a rule with cost.measure.
+  virtual Measured measured(const Match&) { return {}; }
   virtual bool cancelled() { return false; }
 };
 
@@ -80,7 +83,8 @@ class Engine {
   static Phase begin_phase();
   double end_phase(const Phase& phase);
   void look(uint32_t entry, const AnchorIndex::Place* places, size_t count, tn_node anchor);
-  bool matches(uint32_t entry, uint32_t variant, tn_node anchor, Refusal* refusal, bool detailed);
+  bool matches(uint32_t entry, uint32_t variant, tn_node anchor, Refusal* refusal, bool detailed,
+               int budget = Matcher::step_budget);
   void apply_round();
   void apply(const Candidate& c);
   void touched(const std::vector<tn_value>& boundary, const std::vector<tn_node>& made);
@@ -90,6 +94,7 @@ class Engine {
   void lost(const Candidate& c);
   bool checked(const Candidate& c, const Match& match);
   void tell();
+  void tell_waiting(uint32_t entry);
   void tell_one(uint32_t entry, tn_node root, const Told& told);
 
   const GraphAccess& graph_;

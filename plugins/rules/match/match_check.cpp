@@ -421,6 +421,21 @@ bool MatchChecker::guards() {
 }
 
 bool MatchChecker::gain() {
+  measured_.clear();
+  if (at_any_cost) return true;
+  if (rule_->measure != Rule::MeasureOff && measure) {
+    if (!cycles()) return false;
+    Measured m = measure(*match_);
+    if (m.choice == Measured::Keep)
+      return refuse(202, TN_REASON_COST, TN_NONE, [&](Refusal& r) {
+        r.expr = "the replacement is faster";
+        r.got = m.text;
+      });
+    if (m.choice == Measured::Rewrite) {
+      measured_ = std::move(m.text);
+      return true;
+    }
+  }
   if (rule_->gain.program.empty()) return true;
   MatchScope scope(graph_, ops_, *match_);
   gx::Evaluator eval(scope);

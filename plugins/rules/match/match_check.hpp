@@ -54,6 +54,12 @@ class MatchScope : public gx::Scope {
   const Rule& rule_;
 };
 
+/// What measuring both sides of a match said. Unknown: nobody measured, and the static cost decides.
+struct Measured {
+  enum Choice : uint8_t { Unknown, Rewrite, Keep } choice = Unknown;
+  std::string text;  // the figures; of Unknown: why not, empty when nobody asked
+};
+
 class MatchChecker {
  public:
   MatchChecker(const GraphAccess& graph, const OpCatalog& ops) : graph_(graph), ops_(ops) {}
@@ -61,6 +67,11 @@ class MatchChecker {
   bool check(const Match& match, Refusal* refusal, bool detailed);
   /// Where a node stands in its graph: what it depends on does not stand behind it. May be empty.
   std::function<uint32_t(tn_node)> place;
+  /// Asked of matches of rules with cost.measure. May be empty.
+  std::function<Measured(const Match&)> measure;
+  bool at_any_cost = false;
+  /// The figures that let the last match through; empty: the static cost did.
+  const std::string& measured() const { return measured_; }
 
  private:
   bool values();
@@ -82,6 +93,7 @@ class MatchChecker {
   const Rule* rule_ = nullptr;
   Refusal* refusal_ = nullptr;
   bool detailed_ = false;
+  std::string measured_;
   std::vector<tn_dim> symbols_;
 };
 

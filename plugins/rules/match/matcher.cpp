@@ -286,13 +286,13 @@ bool Matcher::chain_operand(uint32_t n, const tn_node_info& info, size_t goal) {
       if (solve(goal + 1)) return true;
     }
     undo(trail, goals);
-    if (steps_ > step_budget) return false;
+    if (steps_ > budget_) return false;
   }
   return false;
 }
 
 bool Matcher::match_node(uint32_t n, tn_node at, size_t goal) {
-  if (++steps_ > step_budget) return false;
+  if (++steps_ > budget_) return false;
   const VariantNode& vn = variant_->nodes[n];
   const tn_node_info info = graph_.node(at);
   if (!info.alive || info.region != match_->region) return false;
@@ -332,7 +332,7 @@ bool Matcher::match_node(uint32_t n, tn_node at, size_t goal) {
   } else {
     ok = operands(n, info.inputs, info.input_count, goal);
     if (!ok && info.input_count >= 2 && vn.what->in.size() >= 2 && info.inputs[0] != info.inputs[1] &&
-        steps_ <= step_budget && commutes(vn, info.op)) {
+        steps_ <= budget_ && commutes(vn, info.op)) {
       std::vector<tn_value> swapped(info.inputs, info.inputs + info.input_count);
       std::swap(swapped[0], swapped[1]);
       ok = operands(n, swapped.data(), info.input_count, goal);
@@ -374,7 +374,7 @@ bool Matcher::flatten(uint32_t n, std::vector<tn_value>& leaves) {
   for (size_t i = 0; i < leaves.size();) {
     tn_node_info below{};
     tn_node node = TN_NONE;
-    if (++steps_ > step_budget || leaves.size() > max_leaves) return false;
+    if (++steps_ > budget_ || leaves.size() > max_leaves) return false;
     if (!branch(n, leaves[i], &below, &node)) {
       ++i;
       continue;
@@ -388,7 +388,7 @@ bool Matcher::flatten(uint32_t n, std::vector<tn_value>& leaves) {
 
 bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal) {
   const VariantNode& vn = variant_->nodes[n];
-  if (++steps_ > step_budget) return false;
+  if (++steps_ > budget_) return false;
   if (leaves.size() == vn.what->in.size()) {
     std::vector<bool> used(leaves.size());
     return assign(n, leaves, used, 0, goal);
@@ -406,7 +406,7 @@ bool Matcher::assoc_tree(uint32_t n, std::vector<tn_value>& leaves, size_t goal)
     match_->inner.pop_back();
     leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(i) + 1);
     leaves[i] = leaf;
-    if (steps_ > step_budget) return false;
+    if (steps_ > budget_) return false;
   }
   return false;
 }
@@ -439,7 +439,7 @@ bool Matcher::assign(uint32_t n, const std::vector<tn_value>& leaves, std::vecto
   const size_t s = order[at];
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (used[i]) continue;
-    if (++steps_ > step_budget) return false;
+    if (++steps_ > budget_) return false;
     if (!slot(vn, s, leaves[i], leaves.data(), static_cast<uint32_t>(leaves.size()))) continue;
     const size_t trail = trail_.size(), goals = goals_.size();
     used[i] = true;
@@ -466,7 +466,7 @@ bool Matcher::down() {
         goals_.push_back({n, u.node});
         if (solve(goals)) return true;
         goals_.resize(goals);
-        if (steps_ > step_budget) return false;
+        if (steps_ > budget_) return false;
       }
       return false;
     }
@@ -475,7 +475,7 @@ bool Matcher::down() {
 }
 
 bool Matcher::solve(size_t goal) {
-  if (steps_ > step_budget) return false;
+  if (steps_ > budget_) return false;
   while (goal < goals_.size() && match_->nodes[goals_[goal].node] == goals_[goal].at)
     ++goal;  // two ways to one node
   if (goal < goals_.size()) {
@@ -490,12 +490,13 @@ bool Matcher::solve(size_t goal) {
 }
 
 Matcher::Result Matcher::run(const Variant& variant, tn_node anchor, Match* match, const Accept& accept,
-                             bool detailed) {
+                             bool detailed, int budget) {
   variant_ = &variant;
   match_ = match;
   accept_ = &accept;
   detailed_ = detailed;
   steps_ = 0;
+  budget_ = budget;
   near_ = {};
   goals_.clear();
   trail_.clear();
@@ -507,7 +508,7 @@ Matcher::Result Matcher::run(const Variant& variant, tn_node anchor, Match* matc
   match->region = graph_.node(anchor).region;
   goals_.push_back({variant.anchor, anchor});
   if (solve(0)) return Found;
-  return steps_ > step_budget ? OverBudget : NotFound;
+  return steps_ > budget_ ? OverBudget : NotFound;
 }
 
 }  // namespace tenon::rules

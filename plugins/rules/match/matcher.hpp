@@ -108,13 +108,14 @@ class Matcher {
   /// accept: looks at a complete match; false: search on. `detailed`: keep near misses.
   using Accept = std::function<bool(Match&)>;
   enum Result { Found, NotFound, OverBudget };
-  Result run(const Variant& variant, tn_node anchor, Match* match, const Accept& accept, bool detailed);
+  Result run(const Variant& variant, tn_node anchor, Match* match, const Accept& accept, bool detailed,
+             int budget = step_budget);
   const NearMiss& near_miss() const { return near_; }
   int steps() const { return steps_; }  // of the last run
   /// Kinds of nodes that a rule may not match again ("once").
   std::function<bool(const Rule&, tn_node)> made_by;
 
-  static constexpr int step_budget = 10000;
+  static constexpr int step_budget = 10000;  // of all variants of a rule at one anchor
 
  private:
   struct Goal {
@@ -150,7 +151,7 @@ class Matcher {
   Match* match_ = nullptr;
   const Accept* accept_ = nullptr;
   bool detailed_ = false;
-  int steps_ = 0;
+  int steps_ = 0, budget_ = step_budget;
   std::vector<Goal> goals_;
   struct Trail {
     enum Kind : uint8_t { Node, Value, Rest } kind;

@@ -284,13 +284,15 @@ bool Rewriter::kernels(Refusal* refusal) {
     if (runs && wanted.empty()) continue;
     std::string devices;
     for (const auto& d : wanted) devices += (devices.empty() ? "" : ", ") + d;
+    const std::string plugin = def ? std::string() : ops_.provider(graph_.op_name(op));
     *refusal = {
         TN_REASON_KERNEL,
         250,
         TN_NONE,
         "a kernel for " + std::string(graph_.op_name(op)),
         "no device of this run has one" + (devices.empty() ? "" : " (the rule wants it on " + devices + ")"),
-        "load a plugin that provides it"};
+        plugin.empty() ? "load a plugin that provides it"
+                       : "plugin " + plugin + ", which is installed, provides it: add it to \"plugins\""};
     return false;
   }
   return true;

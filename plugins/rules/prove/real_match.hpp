@@ -1,7 +1,7 @@
 // Repeats a rule's check at a match in the user's graph: the matched nodes with their real constants, and the
 // same rewritten, are computed on the same inputs before the graph is touched.
 #pragma once
-#include "prove/prove.hpp"
+#include "prove/match_copy.hpp"
 
 namespace tenon::rules {
 
@@ -12,13 +12,8 @@ enum class CheckMode : uint32_t { Off = 0, Auto = 1, Sample = 2 };
 class RealMatchCheck {
  public:
   RealMatchCheck(TestServices services, const OpCatalog& ops, const RuleSet& rules, CheckMode mode,
-                 const tn_tensor* samples, uint64_t sample_count)
-      : services_(services),
-        ops_(ops),
-        rules_(rules),
-        mode_(mode),
-        samples_(samples),
-        sample_count_(sample_count) {}
+                 const Samples& samples)
+      : services_(services), ops_(ops), rules_(rules), mode_(mode), samples_(samples) {}
 
   /// Counts the match; true when it is one to check.
   bool wants(uint32_t entry, uint32_t variant);
@@ -29,25 +24,18 @@ class RealMatchCheck {
   Answer check(const GraphAccess& graph, const Match& match);
 
  private:
-  struct Copy;
-  std::string build(const GraphAccess& graph, const Match& match, Copy* copy);
-  std::string boundary(const GraphAccess& graph, const Match& match, Copy* copy);
-  sdk::OwnedTensor drawn(const GraphAccess& graph, const Match& match, tn_value value, const tn_type& type,
-                         const std::vector<int64_t>& dims);
-  bool concrete(const GraphAccess& graph, const tn_type& type, std::vector<int64_t>* dims);
+  Answer attempt(const GraphAccess& graph, const Match& match, DimNumbers& numbers);
 
   TestServices services_;
   const OpCatalog& ops_;
   const RuleSet& rules_;
   CheckMode mode_;
-  const tn_tensor* samples_;
-  uint64_t sample_count_;
+  Samples samples_;
   struct Met {
     uint64_t matches = 0;
     std::vector<uint32_t> variants;
   };
-  std::unordered_map<uint32_t, Met> met_;                 // by entry
-  std::vector<std::pair<std::string, int64_t>> extents_;  // numbers for the symbols of one match
+  std::unordered_map<uint32_t, Met> met_;  // by entry
 };
 
 }  // namespace tenon::rules

@@ -30,6 +30,13 @@ typedef struct tn_eval_api {
   tn_status (*values)(const tn_host* host, tn_graph* graph, const tn_tensor* inputs, uint32_t count,
                       const tn_value* wanted, uint32_t wanted_count, tn_tensor_sink sink, void* context,
                       const tn_diag* diag);
+  /* How long one run of each graph takes, with the kernels of the run, on the same inputs: the least of some
+   * runs in turns, as many as `budget` nanoseconds a graph hold (three at least). What is planned once is not
+   * counted. Ask only where the user wants measurements; keep what follows from them by tenon.choices. [main]
+   */
+  tn_status (*time)(const tn_host* host, tn_graph* const* graphs, uint32_t graph_count,
+                    const tn_tensor* inputs, uint32_t count, uint64_t budget, uint64_t* nanoseconds,
+                    const tn_diag* diag);
 } tn_eval_api;
 
 #ifdef __cplusplus

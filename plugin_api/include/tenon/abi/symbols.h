@@ -44,6 +44,10 @@ typedef struct tn_symbols_api {
   tn_truth (*compare)(struct tn_graph* graph, tn_dim_relation relation, tn_dim a, tn_dim b);
   /* Text such as "batch*(seq + 1)"; valid until the next call of this function on the graph. */
   tn_str (*text)(struct tn_graph* graph, tn_dim dim);
+  /* The number that `dim` is where each plain symbol is what lookup says. lookup: 1 and *value set, 0: not
+   * known. 1 and *value set; 0: some symbol is not known, or a division by zero. */
+  int (*evaluate)(struct tn_graph* graph, tn_dim dim,
+                  int (*lookup)(void* context, tn_str symbol, int64_t* value), void* context, int64_t* value);
 } tn_symbols_api;
 
 #ifdef __cplusplus
