@@ -59,7 +59,7 @@ TEST_CASE("the design's example manifest, every key of it") {
   "precision":{"mode": "strict", "weights": "keep"},
   "kernels": {"prefer": ["cpu"], "pin": {"conv_7": "tenon.reference.conv/1"}, "deny": ["com.acme.*int8*"]},
   "runtime": {"threads": 2, "streams": 1, "deterministic": true},
-  "inputs":  {"x": "cat.npy"}, "outputs": "out.npz", "on_error": "stop", "rules_verify": "sample" })");
+  "inputs":  {"x": "cat.npy"}, "outputs": "out.npz", "on_error": "stop", "rules_verify": "sample", "choices": "c.json" })");
   REQUIRE(manifest.plugins.size() == 4);
   CHECK(manifest.plugins[0].name == "onnx");
   CHECK(manifest.plugins[2].path == "/project/acme/libacme.so");
@@ -95,6 +95,7 @@ TEST_CASE("the design's example manifest, every key of it") {
   CHECK(manifest.outputs_path == "/project/out.npz");
   CHECK(manifest.on_error == Manifest::OnError::stop);
   CHECK(manifest.rules_verify == RulesVerify::sample);
+  CHECK(manifest.choices_file.filename() == "c.json");
 }
 
 TEST_CASE("all findings at once, each with its place, and the nearest key") {

@@ -248,4 +248,9 @@ TEST_CASE("Einsum is taken apart into what has fast kernels, and left where shap
   check("[3,3]", "", "ii->i", "Einsum");
   check("[2,3]", "[3,4]", "...j,jk->...k", "Einsum");
   check("[N,M,4]", "[4,5,6]", "bsd,dhk->bshk", "Einsum");  // two unknown axes to split
+  check_rewrite("algebra",
+                "  input %a: float32[2,3]\n  %c = Cast(%a) {to = 16}\n  %d = Einsum(%c, %c) {equation = "
+                "\"ij,kj->ik\"}\n"
+                "  %y = Cast(%d) {to = 1}\n  output %y as \"y\"\n",
+                "Cast Einsum Cast", Equal::bits, "faithful", true);
 }

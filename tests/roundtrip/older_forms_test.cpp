@@ -188,6 +188,37 @@ TEST_CASE("axes become attributes again") {
   check_written(on_x("  %y = Concat(%x, %x) {axis = -2}\n"), 8, "Concat", "axis = 1");
 }
 
+TEST_CASE("what ONNX Runtime has no kernel for is written in a form that it runs") {
+  const auto on_integers = [](const std::string& type, const std::string& lines) {
+    return "  input %x: float32[2,3,4]\n  %i = Cast(%x) {to = " + type + "}\n" + lines +
+           "  %y = Cast(%r) {to = 1}\n  output %y as \"y\"\n";
+  };
+  const std::string int16 = "5", uint16 = "4", int32 = "6", int64 = "7";
+  // A wider type around the node; Relu of the widest is a Max; what has a kernel stays.
+  check_written(on_integers(int16, "  %r = Relu(%i)\n"), 28, "Cast Cast Relu Cast Cast", "to = 6");
+  check_written(on_integers(int64, "  %r = Relu(%i)\n"), 17, "Cast Max Cast");
+  check_written(on_integers(int32, "  %r = Relu(%i)\n"), 17, "Cast Relu Cast");
+  check_written(on_integers(uint16, "  %r = Max(%i, %i)\n"), 13, "Cast Cast Cast Max Cast Cast");
+  check_written(on_integers(int16, "  %a = ArgMax(%i) {axis = 1, keepdims = 0}\n  %r = Cast(%a) {to = 6}\n"),
+                13, "Cast Cast ArgMax Cast Cast");
+  // No kernel at all in this operator set.
+  const std::string one = "  const %s: float32[] = [0.02]\n  const %z: int8[] = [3]\n";
+  const std::string each = "  const %s: float32[3] = [0.02, 0.01, 0.5]\n  const %z: uint8[3] = [3, 0, 128]\n";
+  for (const std::string& scale : {one, each}) {
+    const std::string trip_of = on_x(scale +
+                                     "  %q = QuantizeLinear(%x, %s, %z) {axis = 1}\n"
+                                     "  %y = DequantizeLinear(%q, %s, %z) {axis = -2}\n");
+    check_written(trip_of, 27, "QuantizeLinear DequantizeLinear");
+    const Trip t = trip(trip_of, 28);
+    INFO(t.said << t.file);
+    CHECK(t.ops.find("Linear") == std::string::npos);
+    CHECK(t.wrong == "");
+  }
+  check_written(
+      on_x("  const %s: float32[] = [0.02]\n  %q = QuantizeLinear(%x, %s)\n  %y = Cast(%q) {to = 1}\n"), 28,
+      "Div Round Clip Cast Cast");
+}
+
 TEST_CASE("splits, slices and pads") {
   const std::string two = "  output %z as \"z\"\n";
   const std::string sized = on_x(ints("s", "1, 3", "2") + "  %y, %z = Split(%x, %s) {axis = -1}\n") + two;

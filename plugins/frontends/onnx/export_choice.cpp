@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "older_forms.hpp"
+#include "runtime_forms.hpp"
 
 namespace tenon::onnx {
 
@@ -37,8 +38,6 @@ std::vector<tn_value> body_operands(const sdk::Node& node, size_t wanted) {
   return operands;
 }
 
-bool runtime_lacks(std::string_view op, int32_t opset) { return op == "Swish" && opset >= 25; }
-
 Choice Choosing::choose(const sdk::GraphView& graph, const sdk::Node& node) const {
   const std::string_view op = node.op_name();
   const tn_op_def* def = definition(node.op());
@@ -46,9 +45,18 @@ Choice Choosing::choose(const sdk::GraphView& graph, const sdk::Node& node) cons
   Choice choice;
   if (standard) {
     choice.need = required_opset(graph, node, def);
-    const bool lacking = target && runtime_lacks(op, target);
-    if (!target || (choice.need.opset <= target && !lacking)) return choice;
-    if (def && !lacking) {
+    const tn_dtype first = node.input(0) == TN_NONE ? TN_DTYPE_NONE : graph.value(node.input(0)).type.dtype;
+    const RuntimeGap* gap = target && choice.need.opset <= target ? runtime_gap(op, first, target) : nullptr;
+    if (!gap && (!target || choice.need.opset <= target)) return choice;
+    if (gap) {
+      choice.steps = runtime_form(graph, node, def, target, *gap);
+      if (choice.steps) {
+        choice.writing = Writing::older;
+        return choice;
+      }
+      if (gap->narrow != TN_DTYPE_NONE) return choice;
+    }
+    if (def && !gap) {
       std::string why;
       choice.steps = older_form(graph, node, def, target, why);
       if (choice.steps) {

@@ -39,7 +39,5 @@ tn_region body_of(const sdk::GraphView& graph, const sdk::Node& node, const tn_o
 std::vector<tn_value> body_operands(const sdk::Node& node, size_t wanted);
 bool is_control_flow(std::string_view op, const tn_op_def* definition);
 inline bool in_default_domain(std::string_view op) { return op.find("::") == std::string_view::npos; }
-/// ONNX Runtime 1.32 has no kernel for it in this operator set although it runs it in older ones.
-bool runtime_lacks(std::string_view op, int32_t opset);
 
 }  // namespace tenon::onnx

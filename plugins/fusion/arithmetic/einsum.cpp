@@ -162,7 +162,10 @@ std::optional<Term> product(Builder& b, Term x, Term y, const std::string& resul
 
 tn_value einsum(Context& c, const Node& n, bool* done) {
   c.step = "take an Einsum apart";
-  if (c.exact || !c.is_float(n.output(0)) || n.inputs().size() > 2) return TN_NONE;
+  // In bfloat16 nothing is won, and what reads a written model often has Einsum alone.
+  if (c.exact || !c.is_float(n.output(0)) || c.type(n.output(0)).dtype == TN_BFLOAT16 ||
+      n.inputs().size() > 2)
+    return TN_NONE;
   const auto e = parse(n.attrs().get_string("equation", ""));
   if (!e || e->terms.size() != n.inputs().size()) return TN_NONE;
   std::string all;
