@@ -33,7 +33,7 @@ FAMILIES = {
     "RMSNorm": {"RMSNormalization", "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization", "RMS", "RMSNorm"},
     "GELU": {"Gelu", "BiasGelu", "FastGelu"},
     "SiLU": {"Swish", "QuickGelu"},
-    "attention": {"SDPA", "Attention", "MultiHeadAttention", "GroupQueryAttention", "ScaledDotProductAttention",
+    "attention": {"SDPA", "MultiHeadSDPA", "Attention", "MultiHeadAttention", "GroupQueryAttention", "ScaledDotProductAttention",
                   "ScaledDotProductAttentionWithKVCache"},
 }
 

@@ -127,6 +127,12 @@ TEST_CASE("rows of a tensor need no matrix to be multiplied") {
   // The rows are others afterwards.
   check("  %b = MatMul(%a, %w)\n  const %t: int64[3] = [3,-1,2]\n  %y = Reshape(%b, %t)\n",
         "Reshape MatMul Reshape");
+  // Heads that are joined on the way are joined without the rows.
+  const auto heads = [&](const std::string& lines, const std::string& ops, const char* x) {
+    check_rewrite("move fold", around(x, weights + lines), ops, Equal::nearly, "faithful", true);
+  };
+  heads("  %b = Gemm(%a, %w, %c)\n" + back, "Reshape MatMul Add", "float32[N,3,2,2]");
+  heads("  %b = Gemm(%a, %w, %c)\n" + back, "Reshape Gemm Reshape", "float32[N,2,3,2]");
 }
 
 TEST_CASE("an activation goes before the data movement behind a product") {

@@ -354,6 +354,78 @@ TEST_CASE("attention reads heads where they lie, shares those of the keys, and t
       "kv_num_heads = 2" +
           out,
       1e-4, 1e-5);
+  // In MultiHeadSDPA it yields what the formula says: NaN.
+  compare(
+      "  const %m: float32[2,3] = [-inf,-inf,-inf,0.0,-inf,0.5]\n  input %q: float32[1,2,8]\n  input %k: "
+      "float32[1,3,8]\n  input %v: float32[1,3,8]\n  %y = tenon::MultiHeadSDPA(%q, %k, %v, %m) {q_num_heads "
+      "= "
+      "2, kv_num_heads = 2" +
+          out,
+      1e-4, 1e-5);
+  // A mask of one column leaves one key to be seen: it is not broadcast.
+  compare(flat +
+              "  input %m: float32[70,1]\n  %y0 = Attention(%q, %k, %v, %m) {q_num_heads = 3, kv_num_heads = "
+              "3}\n  %y "
+              "= Relu(%y0)\n  output %y as \"y\"\n",
+          1e-4, 1e-5);
+}
+
+TEST_CASE("attention grows a cache, takes masks of true and false, and looks no further than its own place") {
+  const std::string in =
+      "  input %pk: float32[2,2,4,8]\n  input %pv: float32[2,2,4,6]\n  const %b: bool[3,7] = "
+      "[1,0,1,1,0,1,1, 0,0,0,0,0,0,0, 1,1,1,1,1,1,0]\n  input %m: float32[1,4,3,7]\n";
+  const std::string flat =
+      in + "  input %q: float32[2,3,32]\n  input %k: float32[2,3,16]\n  input %v: float32[2,3,12]\n";
+  const std::string split =
+      in + "  input %q: float32[2,4,3,8]\n  input %k: float32[2,2,3,8]\n  input %v: float32[2,2,3,6]\n";
+  const std::string heads = "q_num_heads = 4, kv_num_heads = 2, ";
+  const std::string end = "}\n  output %y as \"y\"\n",
+                    present = end + "  output %k2 as \"k2\"\n  output %v2 as \"v2\"\n";
+  for (const char* causal : {"is_causal = 0", "is_causal = 1"})
+    for (const char* mask : {", %m, ", ", %b, ", ", _, "})
+      for (const bool grown : {false, true}) {
+        const std::string call =
+            std::string(grown ? "  %y, %k2, %v2" : "  %y") + " = Attention(%q, %k, %v" + mask + "%pk, %pv) {";
+        compare(flat + call + heads + causal + (grown ? present : end), 1e-4, 1e-5);
+        compare(split + call + causal + (grown ? present : end), 1e-4, 1e-5);
+      }
+  compare(flat + "  %y, %k2, %v2 = tenon::MultiHeadSDPA(%q, %k, %v, %m, %pk, %pv) {scale = 0.3, " +
+              heads.substr(0, heads.size() - 2) + present,
+          1e-4, 1e-5);
+  // Every head has its own keys, one block of queries: the copy is read.
+  const std::string own =
+      "  input %q: float32[1,3,16]\n  input %k: float32[1,3,16]\n  input %v: float32[1,3,12]\n  input %pk: "
+      "float32[1,2,4,8]\n  input %pv: float32[1,2,4,6]\n";
+  compare(own + "  %y, %k2, %v2 = Attention(%q, %k, %v, _, %pk, %pv) {q_num_heads = 2, kv_num_heads = 2" +
+              present,
+          1e-4, 1e-5);
+  compare(own +
+              "  %y, %k2 = Attention(%q, %k, %v, _, %pk, %pv) {q_num_heads = 2, kv_num_heads = 2}\n  output "
+              "%y as "
+              "\"y\"\n  output %k2 as \"k2\"\n",
+          1e-4, 1e-5);
+  // Several blocks of queries, no cache: places count from the first key.
+  compare(
+      "  input %q: float32[1,2,150,8]\n  input %k: float32[1,2,150,8]\n  input %v: float32[1,2,150,8]\n  %y "
+      "= "
+      "Attention(%q, %k, %v) {is_causal = 1}\n  output %y as \"y\"\n",
+      1e-4, 1e-5);
+}
+
+TEST_CASE("rotary embeddings of heads in a row, and with rows of the tables picked by positions") {
+  const std::string out = "}\n  output %y as \"y\"\n";
+  for (const char* x : {"float32[2,5,24]", "float32[2,3,5,8]"}) {
+    const std::string in = std::string("  input %x: ") + x + "\n";
+    const std::string whole = "  input %c: float32[2,5,4]\n  input %s: float32[2,5,4]\n",
+                      table =
+                          "  input %c: float32[9,4]\n  input %s: float32[9,4]\n  const %p: int64[2,5] = "
+                          "[0,1,2,3,8,4,5,6,7,0]\n";
+    for (const char* interleaved : {"0", "1"}) {
+      const std::string attrs = std::string(" {num_heads = 3, interleaved = ") + interleaved;
+      compare(in + whole + "  %y = RotaryEmbedding(%x, %c, %s)" + attrs + out);
+      compare(in + table + "  %y = RotaryEmbedding(%x, %c, %s, %p)" + attrs + out);
+    }
+  }
 }
 
 TEST_CASE("rotary embeddings of halves and neighbours, of whole heads and of their first part") {

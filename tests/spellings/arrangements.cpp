@@ -1,4 +1,4 @@
-// Spellings of attention and of rearrangements.
+// Spellings of attention's core, RoPE, gated units and rearrangements.
 #include "spellings.hpp"
 
 namespace tenon::test {
@@ -55,42 +55,6 @@ Family attention_family() {
              attention(static_cast<Mask>(m), static_cast<Scale>(s), turn)});
   f.look_alikes = {{"softmax over the queries", attention(Mask::none, Scale::divide, true, "-2")},
                    {"the probabilities are read", attention(Mask::after, Scale::divide, true, "-1", true)}};
-  return f;
-}
-
-Family attention_heads_family() {
-  Family f{"attention with heads", "Attention", 1, 12, {}, {}};
-  const auto make = [](bool turned_at_once, bool divide, bool masked, bool swapped, const char* join) {
-    Draft d;
-    d.number("k", 0.353553391).number("d", 2.82842708).ints("split", {2, 5, 3, 8}).ints("join", {2, 5, 24});
-    d.input("q", "2,5,24").input("kk", "2,5,24").input("v", "2,5,24").input("m", "2,1,5,5");
-    d.node("qr = Reshape(%q, %split)").node("qt = Transpose(%qr) {perm = [0,2,1,3]}");
-    d.node("kr = Reshape(%kk, %split)");
-    if (turned_at_once)
-      d.node("kt = Transpose(%kr) {perm = [0,2,3,1]}");
-    else
-      d.node("kh = Transpose(%kr) {perm = [0,2,1,3]}").node("kt = Transpose(%kh) {perm = [0,1,3,2]}");
-    d.node("vr = Reshape(%v, %split)").node("vt = Transpose(%vr) {perm = [0,2,1,3]}");
-    d.node("s = MatMul(%qt, %kt)")
-        .node("sc = " + (divide ? call("Div", "s", "d") : call("Mul", "s", "k", swapped)));
-    if (masked) d.node("sm = " + call("Add", "sc", "m", swapped));
-    d.node(std::string("p = Softmax(%") + (masked ? "sm" : "sc") + ") {axis = -1}")
-        .node("o = MatMul(%p, %vt)");
-    d.node(std::string("ot = Transpose(%o) {perm = [") + join + "]}").node("z = Reshape(%ot, %join)");
-    if (!masked) d.node("unused = Neg(%m)");
-    return d.finish();
-  };
-  for (const bool turned : {false, true})
-    for (const bool masked : {false, true}) {
-      f.spellings.push_back(
-          {std::string("Div") + (turned ? ", K turned at once" : "") + (masked ? ", mask" : ""),
-           make(turned, true, masked, false, "0,2,1,3")});
-      for (const bool swapped : {false, true})
-        f.spellings.push_back({std::string("Mul") + (turned ? ", K turned at once" : "") +
-                                   (masked ? ", mask" : "") + (swapped ? ", swapped" : ""),
-                               make(turned, false, masked, swapped, "0,2,1,3")});
-    }
-  f.look_alikes = {{"heads are joined in another order", make(true, true, true, false, "0,1,2,3")}};
   return f;
 }
 
@@ -158,6 +122,56 @@ Family rotary_family() {
                    {"the halves change places", make(2, false, false, true)}};
   return f;
 }
+
+namespace {
+
+/// x * c + rotate_half(x) * s with tables as wide as a head: rows picked by positions, or a row a position.
+std::string rotary_table(bool picked, bool split, bool swapped, bool beside_heads, bool equal_halves) {
+  Draft d;
+  const std::string shape = picked ? "9,8" : beside_heads ? "1,1,5,8" : "5,8";
+  d.weights("ct", shape, 1, 0, 4).weights("st", shape, 1, 0, equal_halves ? 4 : 0);
+  d.ints("one", {1})
+      .ints("zero", {0})
+      .ints("half", {4})
+      .ints("end", {9223372036854775807})
+      .ints("last", {-1});
+  d.ints("sizes", {4, 4});
+  d.input("x", "2,3,5,8");
+  if (picked) d.input("f", "2,5").node("p = Cast(%f) {to = 7}");
+  if (picked)
+    d.node("cg = Gather(%ct, %p)")
+        .node("sg = Gather(%st, %p) {axis = 0}")
+        .node("c = Unsqueeze(%cg, %one)")
+        .node("s = Unsqueeze(%sg, %one)");
+  const std::string c = picked ? "c" : "ct", s = picked ? "s" : "st";
+  if (split)
+    d.node("a, %b = Split(%x, %sizes) {axis = 3}");
+  else
+    d.node("a = Slice(%x, %zero, %half, %last, %one)").node("b = Slice(%x, %half, %end, %last, %one)");
+  d.node("n = Neg(%b)").node("r = Concat(%n, %a) {axis = -1}");
+  d.node("u = " + call("Mul", "x", c, swapped)).node("v = " + call("Mul", "r", s, swapped));
+  return d.node("z = " + call("Add", "u", "v", swapped)).finish();
+}
+
+Family rotary_table_family(const char* name, int nodes, bool picked) {
+  Family f{name, "RotaryEmbedding", nodes, picked ? 4u : 8u, {}, {}};
+  for (const bool split : {false, true})
+    for (const bool swapped : {false, true})
+      for (const bool beside : {false, true}) {
+        if (picked && beside) continue;  // Unsqueeze is the only way there
+        f.spellings.push_back({std::string(split ? "Split" : "Slice") + (swapped ? ", swapped" : "") +
+                                   (beside ? ", table of four dimensions" : ""),
+                               rotary_table(picked, split, swapped, beside, true)});
+      }
+  f.look_alikes = {{"the halves of a table differ", rotary_table(picked, false, false, true, false)}};
+  return f;
+}
+
+}  // namespace
+
+/// The positions are made whole numbers first; some count from the end.
+Family rotary_gathered_family() { return rotary_table_family("RoPE with rows picked by positions", 4, true); }
+Family rotary_constant_family() { return rotary_table_family("RoPE with constant tables", 1, false); }
 
 Family gated_family() {
   Family f{"SwiGLU, GeGLU, GLU", "tenon::GatedActivation", 3, 12, {}, {}};

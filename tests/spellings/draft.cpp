@@ -16,7 +16,8 @@ Draft& Draft::ints(const std::string& name, std::initializer_list<long long> val
   return *this;
 }
 
-Draft& Draft::weights(const std::string& name, const std::string& shape, double scale, double shift) {
+Draft& Draft::weights(const std::string& name, const std::string& shape, double scale, double shift,
+                      size_t twin) {
   size_t n = 1;
   for (size_t at = 0; at < shape.size();) {
     size_t used = 0;
@@ -26,10 +27,13 @@ Draft& Draft::weights(const std::string& name, const std::string& shape, double 
   std::string list;
   unsigned state = 12345;  // by name: equal constants would be merged
   for (const char c : name) state = state * 31 + static_cast<unsigned char>(c);
+  std::vector<std::string> written;
   for (size_t i = 0; i < n; ++i) {
     state = state * 1103515245u + 12345u;
-    list += (i ? "," : "") +
-            fmt::format("{:.5f}", shift + scale * (static_cast<double>(state >> 16 & 0x7fff) / 16384 - 1));
+    written.push_back(
+        fmt::format("{:.5f}", shift + scale * (static_cast<double>(state >> 16 & 0x7fff) / 16384 - 1)));
+    if (twin && i / twin % 2) written[i] = written[i - twin];
+    list += (i ? "," : "") + written[i];
   }
   head_ += fmt::format("  const %{}: float32[{}] = [{}]\n", name, shape, list);
   return *this;

@@ -27,8 +27,9 @@ class Draft {
  public:
   Draft& number(const std::string& name, double value, const std::string& shape = "");
   Draft& ints(const std::string& name, std::initializer_list<long long> values);
-  /// A float constant of varied numbers.
-  Draft& weights(const std::string& name, const std::string& shape, double scale = 1, double shift = 0);
+  /// A float constant of varied numbers; with `twin` each run of so many of them comes twice.
+  Draft& weights(const std::string& name, const std::string& shape, double scale = 1, double shift = 0,
+                 size_t twin = 0);
   Draft& input(const std::string& name, const std::string& shape);
   /// "name = Op(%a, %b) {attributes}"
   Draft& node(const std::string& line);
@@ -52,7 +53,13 @@ Family skip_layer_norm_family();
 Family skip_rms_norm_family();
 Family attention_family();
 Family attention_heads_family();
+Family attention_heads_masked_family();
+Family attention_heads_chosen_family();
+Family attention_cache_family();
+Family attention_cache_rotary_family();
 Family rotary_family();
+Family rotary_gathered_family();
+Family rotary_constant_family();
 Family gated_family();
 Family hard_swish_family();
 Family hard_sigmoid_family();

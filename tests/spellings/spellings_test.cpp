@@ -138,7 +138,13 @@ TEST_CASE("skip + LayerNorm") { prove(skip_layer_norm_family()); }
 TEST_CASE("skip + RMSNorm") { prove(skip_rms_norm_family()); }
 TEST_CASE("attention core") { prove(attention_family()); }
 TEST_CASE("attention with heads") { prove(attention_heads_family()); }
+TEST_CASE("attention with heads and any mask") { prove(attention_heads_masked_family()); }
+TEST_CASE("attention with heads and a finite mask") { prove(attention_heads_chosen_family()); }
+TEST_CASE("attention with a cache") { prove(attention_cache_family()); }
+TEST_CASE("attention with a cache and RoPE") { prove(attention_cache_rotary_family()); }
 TEST_CASE("RoPE") { prove(rotary_family()); }
+TEST_CASE("RoPE with rows picked by positions") { prove(rotary_gathered_family()); }
+TEST_CASE("RoPE with constant tables") { prove(rotary_constant_family()); }
 TEST_CASE("SwiGLU, GeGLU, GLU") { prove(gated_family()); }
 TEST_CASE("HardSwish") { prove(hard_swish_family()); }
 TEST_CASE("HardSigmoid") { prove(hard_sigmoid_family()); }

@@ -99,14 +99,34 @@ tn_value without_matrix(Context& c, const Node& n, bool* done) {
   if (!first || links.empty() || !products || c.exact) return TN_NONE;
   const tn_type x = c.type(first->input(0)), matrix = c.type(first->output(0)), out = c.type(n.output(0)),
                 rows = c.type(n.input(0));
-  if (x.rank < 2 || matrix.rank < 2 || out.rank != x.rank || rows.rank < 1) return TN_NONE;
-  if (!c.same_dim(x.dims[x.rank - 1], matrix.dims[matrix.rank - 1])) return TN_NONE;
+  if (out.rank < 2 || matrix.rank < 2 || x.rank < out.rank || rows.rank < 1) return TN_NONE;
   if (!c.same_dim(out.dims[out.rank - 1], rows.dims[rows.rank - 1])) return TN_NONE;
-  for (int32_t i = 0; i + 1 < x.rank; ++i)
+  for (int32_t i = 0; i + 1 < out.rank; ++i)
     if (!c.same_dim(x.dims[i], out.dims[i])) return TN_NONE;
+  const tn_dim row = matrix.dims[matrix.rank - 1];
+  if (x.rank == out.rank && !c.same_dim(x.dims[x.rank - 1], row)) return TN_NONE;
+  if (x.rank > out.rank) {  // the heads of each row are joined on the way
+    int64_t joined = 1;
+    for (int32_t i = out.rank - 1; i < x.rank; ++i)
+      if (x.dims[i] < 1 || x.dims[i] > row || (joined *= x.dims[i]) > row) return TN_NONE;
+    if (joined != row) return TN_NONE;
+  }
   Transaction edit = c.pass.edit(c.step);
   if (!edit.active()) return TN_NONE;
   tn_value v = first->input(0);
+  if (x.rank > out.rank) {
+    Dims shape(static_cast<size_t>(out.rank), 0);
+    shape.back() = row;
+    v = edit.create({"Reshape",
+                     {v, edit.vector<int64_t>(shape)},
+                     1,
+                     {},
+                     n.region(),
+                     n.id(),
+                     first->name(),
+                     {first->id()}})
+            .output(0);
+  }
   for (size_t i = links.size(); i-- > 0;) v = on_rows(c, edit, c.graph.node(links[i]), v, n.id());
   edit.replace_uses(n.output(0), v);
   edit.erase(n.id());

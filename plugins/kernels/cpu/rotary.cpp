@@ -1,4 +1,7 @@
-// RotaryEmbedding of ai.onnx with tables of one row a position, and tenon::GatedActivation.
+// RotaryEmbedding of ai.onnx, and tenon::GatedActivation.
+#include <cstdio>
+#include <cstring>
+
 #include "activation.hpp"
 #include "families.hpp"
 #include "rows.hpp"
@@ -11,20 +14,34 @@ using namespace sdk;
 namespace {
 
 struct Rotary {
-  int64_t heads, length, size,
-      half;  // X is [batch, heads, length, size]; `half` numbers are turned with `half`
-  int64_t rows;
-  bool interleaved;
+  int64_t heads, length, size, half;  // `half` numbers of a head are turned with `half`
+  int64_t rows;                       // of `size` numbers, in the order in which X has them
+  int64_t limit;                      // rows of the tables; with positions they are picked by these
+  bool flat;                          // X is [batch, length, heads * size], else [batch, heads, length, size]
+  bool interleaved, picked;
   uint32_t tiles;
 };
+
+int outside(const tn_kernel_args* a, int64_t position, int64_t limit) noexcept {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "RotaryEmbedding: position %lld is outside [0, %lld); correct position_ids",
+                static_cast<long long>(position), static_cast<long long>(limit));
+  if (a->api) a->api->fail(a->run, {text, std::strlen(text)});
+  return 1;
+}
 
 int run_rotary(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
   const auto& s = state<Rotary>(a);
   const Range r = tile_range(s.rows, s.tiles, tile);
   for (int64_t row = r.begin; row < r.end; ++row) {
-    const int64_t batch = row / (s.heads * s.length), at = row % s.length;
-    const float* c = in<float>(a, 1) + (batch * s.length + at) * s.half;
-    const float* n = in<float>(a, 2) + (batch * s.length + at) * s.half;
+    const int64_t place = s.flat
+                              ? row / s.heads
+                              : row / (s.heads * s.length) * s.length + row % s.length;  // in [batch, length]
+    const int64_t at = s.picked ? in<int64_t>(a, 3)[place] : place;
+    if (at < 0 || at >= s.limit) return outside(a, at, s.limit);
+    const float* c = in<float>(a, 1) + at * s.half;
+    const float* n = in<float>(a, 2) + at * s.half;
     const float* x = in<float>(a, 0) + row * s.size;
     float* y = out<float>(a) + row * s.size;
     if (s.interleaved) {
@@ -46,18 +63,26 @@ int run_rotary(const tn_kernel_args* a, uint32_t tile, uint32_t) noexcept {
 }
 
 void plan_rotary(const PlanView& v, Planned& p) {
-  const auto x = v.input(0), c = v.input(1), n = v.input(2);
-  if (x.rank() != 4) decline("X is not [batch, heads, sequence, size]");
-  if (v.has_input(3)) decline("the tables' rows are picked by position_ids");
+  const auto x = v.input(0);
+  if (x.rank() != 3 && x.rank() != 4) decline("X has neither three dimensions nor four");
   const int64_t rotated = v.attrs().get_int("rotary_embedding_dim", 0);
   auto s = std::make_unique<Rotary>();
-  s->heads = x.dim(1), s->length = x.dim(2), s->size = x.dim(3);
+  s->flat = x.rank() == 3;
+  s->heads = s->flat ? v.attrs().get_int("num_heads", 0) : x.dim(1);
+  if (s->heads < 1 || (s->flat && x.dim(2) % s->heads != 0)) decline("the heads do not share the last axis");
+  s->length = s->flat ? x.dim(1) : x.dim(2);
+  s->size = s->flat ? x.dim(2) / s->heads : x.dim(3);
   s->half = (rotated ? rotated : s->size) / 2;
   s->rows = x.dim(0) * s->heads * s->length;
   s->interleaved = v.attrs().get_int("interleaved", 0) != 0;
-  for (const auto& t : {c, n})
-    if (t.rank() != 3 || t.dim(0) != x.dim(0) || t.dim(1) != s->length || t.dim(2) != s->half)
-      decline("a table is not [batch, sequence, half of the turned part]");
+  s->picked = v.has_input(3);
+  s->limit = s->picked ? v.input(1).dim(0) : x.dim(0) * s->length;
+  for (const auto& t : {v.input(1), v.input(2)}) {
+    if (t.dim(-1) != s->half || t.count() != s->limit * s->half || t.rank() != (s->picked ? 2 : 3) ||
+        (!s->picked && t.dim(0) != x.dim(0)))
+      decline("a table does not have one row a position, of half of the turned part");
+  }
+  if (s->picked && v.input(3).count() != x.dim(0) * s->length) decline("not one position a row");
   if (2 * s->half > s->size) decline("the rotated part is larger than a head");
   s->tiles = static_cast<uint32_t>(
       std::min<int64_t>(tiles_for(s->rows * s->size, 8192, v.threads()), std::max<int64_t>(s->rows, 1)));
@@ -101,6 +126,7 @@ void provide_rotary(Plugin& p) {
       .input(f32)
       .input(f32)
       .input(f32)
+      .input({TN_INT64})
       .plan<plan_rotary>();
   p.kernel("tenon.cpu.gated_activation/1", "tenon::GatedActivation")
       .flags(TN_KERNEL_DETERMINISTIC)

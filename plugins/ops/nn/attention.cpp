@@ -1,4 +1,8 @@
-// Attention and RotaryEmbedding of ai.onnx, with bodies of simpler operators.
+// Attention and RotaryEmbedding of ai.onnx, with bodies of simpler operators, and tenon's MultiHeadSDPA.
+//
+// MultiHeadSDPA is Attention without windows, caps and lengths, and with the softmax of the formula: a query
+// that may see no key yields NaN, where Attention is defined to yield zeros. So it stands for what exporters
+// spell out whatever the mask holds.
 //
 // Q, K, V are [batch, heads, sequence, size], or [batch, sequence, heads * size] with the numbers of heads as
 // attributes.
@@ -9,6 +13,18 @@
 
 namespace tenon::ops {
 namespace {
+
+constexpr Schema multi_head_row = {"tenon",
+                                   "MultiHeadSDPA",
+                                   1,
+                                   1,
+                                   3,
+                                   "Q:T K:T V:T attn_mask?:T past_key?:T past_value?:T",
+                                   "Y:T present_key?:T present_value?:T",
+                                   "T:@float",
+                                   "kv_num_heads:int q_num_heads:int scale=1.0"};
+
+bool zeroes_hidden(const Node& n) { return n.op_name() == "Attention"; }
 
 struct Heads {
   tn_dim batch, heads, length, size;
@@ -121,10 +137,10 @@ void decompose_attention(Editor& e, const Node& n) {
                 mode = a.get_int("qk_matmul_output_mode", 0);
   const int64_t precision = a.get_int("softmax_precision", 0);
   const double softcap = a.get_float("softcap", 0);
-  const bool scale_said = a.has("scale");
-  const double said = a.get_float("scale", 0);
+  const bool zeroes = zeroes_hidden(n), scale_said = a.has("scale") || !zeroes;
+  const double said = a.get_float("scale", 1);
   Rewrite w(e, n);
-  if (w.input(6) != TN_NONE) decline("nonpad_kv_seqlen has no simpler form");
+  if (zeroes && w.input(6) != TN_NONE) decline("nonpad_kv_seqlen has no simpler form");
   const bool flat = w.rank(w.input(0)) == 3;
   if (!flat && w.rank(w.input(0)) != 4) decline("the rank of Q is not known");
   const int64_t heads = flat ? q_heads : number_at(w, w.input(0), 1, "the number of heads of Q");
@@ -138,7 +154,7 @@ void decompose_attention(Editor& e, const Node& n) {
     const tn_type t = e.graph().value(w.input(3)).type, keys = e.graph().value(w.input(1)).type;
     if (t.rank < 1 || keys.rank < 3) decline("the shape of attn_mask is not known");
     const tn_dim last = t.dims[t.rank - 1];
-    if (w.input(4) == TN_NONE && last != 1 && last != keys.dims[flat ? 1 : 2])
+    if (w.input(4) == TN_NONE ? last != keys.dims[flat ? 1 : 2] : last == 1)
       decline("attn_mask may be shorter than the keys");
   }
   const tn_dtype mask_type = w.dtype(w.input(3));
@@ -198,7 +214,8 @@ void decompose_attention(Editor& e, const Node& n) {
   if (cast) score = w.make("Cast", {score}, {AttrValue::of("to", precision)});
   tn_value weight = w.make("Softmax", {score}, {AttrValue::of("axis", int64_t{-1})});
   if (cast) weight = w.make("Cast", {weight}, {AttrValue::of("to", onnx_of_dtype(dtype))});
-  if (w.input(3) != TN_NONE || left >= 0 || right >= 0) {  // a row that may see no key yields zeros
+  if (zeroes &&
+      (w.input(3) != TN_NONE || left >= 0 || right >= 0)) {  // a row that may see no key yields zeros
     const tn_value lowest = w.number_like(-std::numeric_limits<double>::infinity(), q);
     const tn_value none = w.make("Equal", {w.make("ReduceMax", {biased, w.ints({-1})}), lowest});
     weight = w.make("Where", {none, w.number_like(0, q), weight});
@@ -269,6 +286,10 @@ void decompose_rotary(Editor& e, const Node& n) {
 
 void add_attention(Plugin& p) {
   define(p, "Attention").infer<infer_attention>().decompose<decompose_attention>();
+  define(p, multi_head_row)
+      .doc("Attention whose softmax is the formula's: a query that may see no key yields NaN, not zeros.")
+      .infer<infer_attention>()
+      .decompose<decompose_attention>();
   define(p, "RotaryEmbedding")
       .infer<infer_rotary>()
       .decompose<decompose_rotary>()

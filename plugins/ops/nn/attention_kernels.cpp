@@ -1,6 +1,6 @@
-// Attention (opset 25) and tenon's SDPA: rows of queries by blocks, scores in full, softmax, the product with
-// the values. A row of Attention whose every key is masked yields zeros, as defined there; in SDPA it yields
-// what Softmax yields.
+// Attention (opset 25) and tenon's SDPA and MultiHeadSDPA: rows of queries by blocks, scores in full,
+// softmax, the product with the values. A row of Attention whose every key is masked yields zeros, as defined
+// there; in the others it yields what Softmax yields.
 #include "families.hpp"
 #include "nn/rounding.hpp"
 #include "support/blocked.hpp"
@@ -264,10 +264,11 @@ void plan_attention(const PlanView& v, Planned& p) {
     s->past_v.row = s->value_depth;
   }
   s->keys = s->past + fresh;
-  const double scale = attrs.get_float("scale", 0);
-  s->scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(s->depth));
+  const bool standard = v.op_name() == "Attention";
+  const double scale = attrs.get_float("scale", standard ? 0 : 1);
+  s->scale = scale != 0 || !standard ? scale : 1 / std::sqrt(static_cast<double>(s->depth));
   s->softcap = attrs.get_float("softcap", 0);
-  s->round = step_rounding(s->in[0].dtype);
+  if (standard) s->round = step_rounding(s->in[0].dtype);
   if (s->round) {
     s->root_k = std::sqrt(std::fabs(s->scale));
     s->round(&s->root_k, 1);
@@ -280,7 +281,7 @@ void plan_attention(const PlanView& v, Planned& p) {
   s->mode = attrs.get_int("qk_matmul_output_mode", 0);
   s->left = attrs.get_int("left_window_size", -1);
   s->right = attrs.get_int("right_window_size", -1);
-  s->zero_masked = true;
+  s->zero_masked = standard;
   if (s->has_in(6) && s->in[6].count != batch)
     fail("Attention's nonpad_kv_seqlen must have one number for each batch");
   int64_t strides[max_rank] = {};
@@ -321,6 +322,7 @@ void plan_attention(const PlanView& v, Planned& p) {
 
 void provide_attention(Plugin& p) {
   reference_kernel(p, "Attention").plan<plan_attention>();
+  reference_kernel(p, "tenon::MultiHeadSDPA").plan<plan_attention>();
   reference_kernel(p, "tenon::SDPA").plan<plan_sdpa>();
 }
 
