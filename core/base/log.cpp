@@ -23,6 +23,10 @@ std::atomic<Level>& current() {
   static std::atomic<Level> value{initial_level()};
   return value;
 }
+std::atomic<Sink>& other_sink() {
+  static std::atomic<Sink> value{nullptr};
+  return value;
+}
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
     auto made = std::make_shared<spdlog::logger>("tenon", std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -38,7 +42,13 @@ spdlog::logger& logger() {
 void set_level(Level level) { current().store(level, std::memory_order_relaxed); }
 Level level() { return current().load(std::memory_order_relaxed); }
 
+void set_sink(Sink sink) { other_sink().store(sink); }
+
 void write(Level at, std::string_view text) {
+  if (const Sink sink = other_sink().load(); sink != nullptr) {
+    sink(at, text);
+    return;
+  }
   const spdlog::string_view_t message(text.data(), text.size());
   switch (at) {
     case Level::debug:

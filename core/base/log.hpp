@@ -1,4 +1,4 @@
-// Log lines of the host, on stderr. A facade, so that spdlog is compiled in one file.
+// Log lines of the host, on stderr unless told otherwise. A facade, so that spdlog is compiled in one file.
 #pragma once
 #include <fmt/core.h>
 
@@ -12,6 +12,9 @@ enum class Level { debug, info, warning, error, off };
 void set_level(Level level);  // default: warning, or what TENON_LOG says (debug, info, warning, error, off)
 Level level();
 void write(Level level, std::string_view text);  // [any]
+// Where lines go instead of stderr, for programs that embed the host; null: stderr.
+using Sink = void (*)(Level level, std::string_view text);
+void set_sink(Sink sink);
 
 template <class... Args>
 void write_formatted(Level at, fmt::format_string<Args...> format, Args&&... args) {

@@ -101,21 +101,8 @@ Manifest read_target(const PipelineOptions& o) {
   }
   if (!o.quiet) print_findings(findings.all(), false);
   findings.throw_if_errors(exit_bad_input);
-  for (const auto& r : o.rules) {
-    RuleRequest request;
-    request.path = fs::absolute(r);
-    request.where = "--rules " + r;
-    m.rules.push_back(request);
-  }
-  for (const auto& p : o.plugins) {
-    PluginRequest request;
-    if (p.find('/') != std::string::npos || fs::path(p).extension() == ".so")
-      request.path = fs::absolute(p);
-    else
-      request.name = p;
-    request.where = "--plugin " + p;
-    m.plugins.push_back(request);
-  }
+  for (const auto& r : o.rules) m.rules.push_back(rule_request(r, "--rules " + r));
+  for (const auto& p : o.plugins) m.plugins.push_back(plugin_request(p, "--plugin " + p));
   return m;
 }
 
@@ -210,17 +197,6 @@ int print_resolved_manifest(const PipelineOptions& o) {
   Pipeline p = open_pipeline(o, read_target(o));
   std::printf("%s\n", print_resolved(p.manifest(), p.engine->plugins()).c_str());
   return 0;
-}
-
-RuntimeOptions runtime_options(const Manifest& m, bool explain) {
-  RuntimeOptions r;
-  r.threads = m.runtime.threads;
-  r.precision_mode = m.precision.mode;
-  r.kernels.prefer = m.kernels.prefer;
-  r.kernels.pin = m.kernels.pin;
-  r.kernels.deny = m.kernels.deny;
-  r.explain = explain;
-  return r;
 }
 
 std::unique_ptr<Session> make_session(Pipeline& p, bool explain) {

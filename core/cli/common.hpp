@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/assembly/assembly.hpp"
 #include "core/pipeline/pipeline.hpp"
 #include "core/report/summary.hpp"
 #include "core/runtime/eval.hpp"
@@ -56,7 +57,6 @@ Pipeline open_pipeline(const PipelineOptions& options, Manifest manifest, bool e
 Pipeline load_pipeline(const PipelineOptions& options, bool explain = false);
 /// For --print-resolved, which every verb with pipeline options answers before anything else.
 int print_resolved_manifest(const PipelineOptions& options);
-RuntimeOptions runtime_options(const Manifest& manifest, bool explain = false);
 std::unique_ptr<Session> make_session(Pipeline& pipeline, bool explain = false);
 
 /// Names come from outside: what a terminal would act on, and zeros that would end the text, as \x1b.
@@ -85,5 +85,6 @@ void add_rules(CLI::App& app, Action& action);
 void add_plugins(CLI::App& app, Action& action);
 void add_plugins_new(CLI::App& plugins, Action& action);
 void add_listings(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
 
 }  // namespace tenon::cli

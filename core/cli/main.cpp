@@ -9,6 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "core/cli/common.hpp"
+#include "core/cli/man_pages.hpp"
 #include "core/plugin/host.hpp"
 #include "core/plugin/plugin_scan.hpp"
 
@@ -40,9 +41,11 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string(program_version()));
   app.require_subcommand(1);
   Action action;
-  for (auto* add :
-       {add_run, add_optimize, add_bench, add_explain, add_check, add_rules, add_plugins, add_listings})
+  for (auto* add : {add_run, add_optimize, add_bench, add_explain, add_check, add_rules, add_plugins,
+                    add_listings, add_doctor})
     add(app, action);
+  // The build asks for them; cmake/packaging.cmake.
+  if (argc == 3 && std::string_view(argv[1]) == "--write-man-pages") return write_man_pages(app, argv[2]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -23,30 +23,12 @@ struct Options {
 };
 
 void write_graph(Pipeline& p, const Options& o) {
-  const fs::path path(o.output);
-  const auto* exporter = p.engine->registries().exporter_for(path.string());
-  if (!exporter)
-    throw Error(
-        exit_bad_input, path.string(),
-        "no plugin writes files with this ending; .onnx is written by plugin onnx, .graph is the text form");
   Json given = Json::object();
   if (o.opset) given["opset"] = o.opset;
   if (o.external) given["external"] = true;
-  PreparedPass resolved;
   Diagnostics findings;
-  resolve_options(view(exporter->record->id), exporter->record->options, exporter->record->option_count,
-                  given, "optimize", resolved, findings);
-  findings.throw_if_errors(exit_bad_input);
-  const std::string text = path.string();
-  p.graph->set_edit_limit(UINT64_MAX);  // bounds rewrites, not what the format cannot say
-  const tn_status s = exporter->record->write(exporter->instance, p.engine->host().abi(), p.graph.get(),
-                                              to_abi(text), resolved.options.data(),
-                                              static_cast<uint32_t>(resolved.options.size()), findings.abi());
-  if (!o.pipeline.quiet && !findings.has_errors())
-    print_findings(findings.all(), false);  // errors are thrown, and printed then
-  if (s != TN_OK && !findings.has_errors())
-    findings.error("", text, fmt::format("cannot be written (status {})", s));
-  findings.throw_if_errors(exit_job_failed);
+  save_graph(*p.engine, *p.graph, o.output, given, findings);
+  if (!o.pipeline.quiet) print_findings(findings.all(), false);
 }
 
 int optimize(Options o) {
@@ -66,43 +48,19 @@ int optimize(Options o) {
   Pipeline p = load_pipeline(o.pipeline);
   if (o.output.empty() && !o.pipeline.json) {
     std::printf("%s", print(*p.graph).c_str());
-  } else if (has_text_form_suffix(o.output)) {
-    write_file_atomically(o.output, print(*p.graph));
   } else if (!o.output.empty()) {
     write_graph(p, o);
   }
   if (o.pipeline.json) {
-    Json j = {{"nodes_before", p.report.nodes_before},
-              {"nodes_after", p.report.nodes_after},
-              {"edits", p.report.edits},
-              {"load_ms", p.load_ms}};
-    j["passes"] = Json::array();
-    for (const auto& pass : p.report.passes)
-      j["passes"].push_back({{"id", pass.id},
-                             {"ms", pass.seconds * 1e3},
-                             {"nodes_before", pass.nodes_before},
-                             {"nodes_after", pass.nodes_after},
-                             {"edits", pass.edits},
-                             {"match_ms", pass.matching.seconds * 1e3},
-                             {"match_steps", pass.matching.steps}});
-    j["rules"] = Json::object();
-    for (const auto& [name, count] : p.report.rules)
-      j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
+    Json j = optimize_report_json(p.report);
+    j["load_ms"] = p.load_ms;
     if (profile) j["profile"] = profile_json(*profile);
-    j["matching"] = Json::object();
-    for (const auto& [name, cost] : p.report.matching)
-      j["matching"][name] = {{"ms", cost.seconds * 1e3}, {"steps", cost.steps}};
     if (p.report.edit_limit_reached) j["edits_by"] = p.report.edit_authors;
     print_json(j);
     return 0;
   }
   if (o.pipeline.quiet || o.output.empty()) return 0;
-  std::printf("%s", pass_table(p.report).c_str());
-  for (const auto& [name, count] : p.report.rules)
-    if (count.matched)
-      std::printf("  %-24s matched %llu applied %llu\n", name.c_str(),
-                  static_cast<unsigned long long>(count.matched),
-                  static_cast<unsigned long long>(count.applied));
+  std::printf("%s", optimize_report_text(p.report).c_str());
   if (p.report.edit_limit_reached)
     std::printf("stopped after %llu rewrites; the last one was %s\n",
                 static_cast<unsigned long long>(p.report.edits),

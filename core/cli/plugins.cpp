@@ -1,7 +1,11 @@
-// tenon plugins: list (from sidecars, nothing is opened), inspect (scanned and loaded).
+// tenon plugins: list (from sidecars, nothing is opened), inspect (scanned and loaded), lock.
+#include <filesystem>
+
+#include "core/base/files.hpp"
 #include "core/base/text.hpp"
 #include "core/cli/common.hpp"
-#include "core/plugin/plugin_set.hpp"
+#include "core/plugin/plugin_inventory.hpp"
+#include "core/report/plugins.hpp"
 #include "core/runtime/cpu_features.hpp"
 
 namespace tenon::cli {
@@ -11,55 +15,86 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Options {
-  std::string name;
+  std::string name, manifest, output;
+  std::vector<std::string> plugins;
   bool json = false;
 };
 
+// The manifest's plugins, none of which ends the listing: what is refused is what one wants to see.
+std::unique_ptr<Engine> engine_of(const std::string& path) {
+  Diagnostics findings;
+  Manifest manifest = read_manifest(path, {}, findings);
+  findings.throw_if_errors(exit_bad_input);
+  for (PluginRequest& request : manifest.plugins) request.required = false;
+  manifest.rules.clear();
+  manifest.pipeline.clear();
+  manifest.switches.clear();
+  manifest.switch_file.clear();
+  return std::make_unique<Engine>(std::move(manifest));
+}
+
 int list(const Options& o) {
-  const auto plugins = PluginSet::installed();
-  Json all = Json::array();
-  std::map<std::string, std::string> first;  // id -> version shown first, the highest
-  for (const auto& p : plugins) {
-    std::string state = "ok";
-    if (p.sidecar_fault)
-      state = "refused: " + p.sidecar_fault->reason + " -- " + p.sidecar_fault->remedy;
-    else if (const auto [at, fresh] = first.emplace(p.facts.id, p.facts.version); !fresh)
-      state = "shadowed by version " + at->second;
-    if (o.json) {
-      all.push_back({{"library", p.library.string()},
-                     {"id", p.facts.id},
-                     {"name", p.facts.name},
-                     {"version", p.facts.version},
-                     {"vendor", p.facts.vendor},
-                     {"license", p.facts.license},
-                     {"summary", p.facts.summary},
-                     {"interfaces", p.facts.interfaces},
-                     {"state", state}});
-    } else {
-      std::printf("%-12s %-8s %-20s %s\n%*s%s\n", p.facts.name.c_str(), p.facts.version.c_str(),
-                  p.facts.id.c_str(), p.facts.summary.c_str(), 22, "", p.library.string().c_str());
-      if (state != "ok") std::printf("%*s%s\n", 22, "", state.c_str());
-    }
-  }
+  const std::unique_ptr<Engine> engine = o.manifest.empty() ? nullptr : engine_of(o.manifest);
+  const PluginSet* host = engine ? &engine->plugins() : nullptr;
+  const auto folders = plugin_folders();
+  const auto entries = plugin_inventory(folders);
   if (o.json)
-    print_json(all);
-  else {
-    std::printf("folders:");
-    for (const auto& f : PluginSet::folders()) std::printf(" %s", f.string().c_str());
-    std::printf("\n");
+    print_json(inventory_json(entries, folders, host));
+  else
+    std::printf("%s", printable(inventory_text(entries, folders, host)).c_str());
+  if (engine) print_findings(engine->diagnostics().all(), false);
+  return 0;
+}
+
+const LoadedPlugin* loaded_for(const PluginSet& plugins, const PluginRequest& request) {
+  if (request.path.empty()) return plugins.find(request.name);
+  for (const LoadedPlugin& plugin : plugins.loaded()) {
+    std::error_code error;
+    if (fs::equivalent(plugin.library, request.path, error)) return &plugin;
   }
+  return nullptr;
+}
+
+int lock(const Options& o) {
+  Diagnostics findings;
+  ManifestOptions read;
+  read.set = {"lock=false"};  // the files that are there now, whatever they were
+  Manifest manifest = read_manifest(o.manifest, read, findings);
+  print_findings(findings.all(), false);
+  findings.throw_if_errors(exit_bad_input);
+  for (const std::string& plugin : o.plugins)
+    manifest.plugins.push_back(plugin_request(plugin, "--plugin " + plugin));
+  Engine engine(manifest);
+  print_findings(engine.diagnostics().all(), false);
+
+  PluginLock made;
+  made.manifest = o.manifest;
+  made.file =
+      fs::absolute(o.output.empty() ? lock_file_beside(o.manifest) : fs::path(o.output)).lexically_normal();
+  made.host_version = program_version();
+  for (const PluginRequest& request : manifest.plugins) {
+    LockedPlugin plugin;
+    plugin.name = request.path.empty() ? request.name : std::string();
+    plugin.path = request.path;
+    if (const LoadedPlugin* loaded = loaded_for(engine.plugins(), request)) {
+      plugin.id = loaded->id;
+      plugin.version = loaded->version;
+      plugin.sha256 = sha256_file(loaded->library);
+    } else {
+      plugin.absent = true;
+    }
+    made.plugins.push_back(std::move(plugin));
+  }
+  write_file_atomically(made.file, plugin_lock_text(made));
+  std::printf("%s: %zu plugins\n", made.file.string().c_str(), made.plugins.size());
+  if (made.file != fs::absolute(lock_file_beside(o.manifest)).lexically_normal())
+    std::printf("it counts once the manifest says \"lock\": %s\n", quoted(made.file.string()).c_str());
   return 0;
 }
 
 int inspect(const Options& o) {
   Manifest m;
-  PluginRequest request;
-  const bool file = o.name.find('/') != std::string::npos || fs::path(o.name).extension() == ".so";
-  if (file)
-    request.path = fs::absolute(o.name);
-  else
-    request.name = o.name;
-  request.where = o.name;
+  const PluginRequest request = plugin_request(o.name, o.name);
   m.path = "plugins inspect";
   m.plugins.push_back(request);
   Engine engine(m);
@@ -124,9 +159,22 @@ void add_plugins(CLI::App& app, Action& action) {
   auto* plugins = app.add_subcommand("plugins", "installed plugins");
   plugins->require_subcommand(1);
   auto o = std::make_shared<Options>();
-  auto* l = plugins->add_subcommand("list", "what is installed, what is refused and why; opens nothing");
+  auto* l = plugins->add_subcommand(
+      "list",
+      "what is installed, refused and why, or shadowed; from sidecars and remembered scans, opens nothing");
+  l->add_option("manifest", o->manifest, "also load what this manifest names, and say how that went")
+      ->type_name("MANIFEST");
   l->add_flag("--json", o->json, "print JSON");
   l->callback([o, &action] { action = [o] { return list(*o); }; });
+  auto* k = plugins->add_subcommand(
+      "lock", "write the lock file of a manifest's plugins: from then on it loads these very files or none");
+  k->add_option("manifest", o->manifest, "pipeline manifest (.json)")->required()->type_name("MANIFEST");
+  k->add_option("-o,--output", o->output, "the file to write; default: MANIFEST's name with .lock.json")
+      ->type_name("FILE");
+  k->add_option("--plugin", o->plugins, "lock this one too, for runs with the same --plugin")
+      ->type_name("NAME|FILE")
+      ->allow_extra_args(false);
+  k->callback([o, &action] { action = [o] { return lock(*o); }; });
   auto* i = plugins->add_subcommand("inspect", "load one plugin and show all it provides");
   i->add_option("plugin", o->name, "an installed name or id, or a library's path")->required();
   i->add_flag("--json", o->json, "print JSON");

@@ -16,8 +16,8 @@ namespace {
 using Names = std::vector<std::string>;
 
 const Names top_keys = {
-    "schema", "plugins", "model", "rules", "level", "pipeline", "switches", "switch_file", "precision",
-    "kernels", "runtime", "rules_verify", "choices", "inputs", "outputs", "on_error",
+    "schema", "plugins", "lock", "model", "rules", "level", "pipeline", "switches", "switch_file",
+    "precision", "kernels", "runtime", "rules_verify", "choices", "inputs", "outputs", "on_error",
     // the articles' words
     "optimization_level", "fusion_patterns", "fusion_switch_file", "precision_config", "memory_optimization",
     "computation_optimization", "communication_optimization",
@@ -58,6 +58,7 @@ class ManifestParser {
     reader_.choice(root, "schema", schemas[0], schemas);
     later_keys(root);
     plugins(root, manifest);
+    lock(root, manifest);
     model(root, manifest);
     rules(root, manifest);
     level(root, manifest);
@@ -172,6 +173,19 @@ class ManifestParser {
         manifest.plugins.push_back(std::move(request));
       }
     }
+  }
+
+  // A file, or false: not even the one beside the manifest.
+  void lock(const JsonPlace& root, Manifest& manifest) {
+    if (!ManifestReader::has(root, "lock")) return;
+    const JsonPlace at = ManifestReader::child(root, "lock");
+    manifest.lock_is_given = true;
+    if (at.value->is_boolean() && !at.value->get<bool>()) return;
+    if (at.value->is_string() && !at.value->get_ref<const std::string&>().empty()) {
+      manifest.lock_file = absolute(at.value->get<std::string>());
+      return;
+    }
+    reader_.error("M204", at, "expected a lock file's path, or false; found " + at.value->dump());
   }
 
   void model(const JsonPlace& root, Manifest& manifest) {
@@ -585,6 +599,10 @@ Manifest read_manifest(const std::filesystem::path& path, const ManifestOptions&
     diagnostics.throw_if_errors(exit_bad_input);
     throw Error(exit_bad_input, path.string(), "is no manifest");
   }
+  std::error_code error;
+  if (const std::filesystem::path lock = lock_file_beside(std::filesystem::absolute(path).lexically_normal());
+      !manifest->lock_is_given && std::filesystem::exists(lock, error))
+    manifest->lock_file = lock;
   return std::move(*manifest);
 }
 

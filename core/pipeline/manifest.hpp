@@ -69,6 +69,9 @@ struct Manifest {
   std::string path;              // of the file, for messages; "default" for the built-in one
   std::filesystem::path folder;  // that relative paths start from
   std::vector<PluginRequest> plugins;
+  // Absolute; the lock file of the plugins: the manifest's "lock", else the one beside it; empty: none.
+  std::filesystem::path lock_file;
+  bool lock_is_given = false;        // by the manifest
   std::filesystem::path model_path;  // absolute; empty: none given
   std::string model_sha256;          // the file must have it
   std::string frontend = "auto";

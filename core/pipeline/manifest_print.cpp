@@ -91,6 +91,7 @@ std::vector<std::filesystem::path> builtin_rule_files() {
 std::string print_resolved(const Manifest& manifest, const PluginSet& plugins) {
   Json json{{"schema", "tenon.pipeline/1"}};
   json["plugins"] = plugins_json(manifest, plugins);
+  if (!manifest.lock_file.empty()) json["lock"] = manifest.lock_file.string();
   Json model = manifest.model_path.empty() ? Json::object() : file_json(manifest.model_path);
   model["frontend"] = manifest.frontend;
   for (const ShapeOverride& shape : manifest.shapes) {

@@ -18,6 +18,7 @@ Engine::Engine(Manifest manifest, EngineOptions options)
       choices_(host_, manifest_.choices_file, options_.measure, options_.machine) {
   if (manifest_.runtime.memory_limit != 0) set_memory_limit(manifest_.runtime.memory_limit);
   provide_core_services(host_);
+  if (!manifest_.lock_file.empty()) load_lock();
   plugins_.load(manifest_.plugins, diagnostics_);
   diagnostics_.throw_if_errors(exit_bad_input);
 
@@ -34,6 +35,22 @@ Engine::Engine(Manifest manifest, EngineOptions options)
                 .prepare(manifest_.pipeline, manifest_.pipeline_is_default, diagnostics_);
   cut_after_stop();
   diagnostics_.throw_if_errors(exit_bad_input);
+}
+
+void Engine::load_lock() {
+  PluginLock lock = read_plugin_lock(manifest_.lock_file, manifest_.path);
+  for (const LockedPlugin& plugin : lock.plugins) {
+    const bool is_named =
+        std::any_of(manifest_.plugins.begin(), manifest_.plugins.end(),
+                    [&](const PluginRequest& request) { return lock.find(request) == &plugin; });
+    if (!is_named)
+      diagnostics_.warning("M333", lock.file.string(),
+                           "has plugin " + (plugin.name.empty() ? plugin.path.string() : plugin.name) +
+                               ", which " + manifest_.path +
+                               " does not name; write it again with `tenon plugins lock " + manifest_.path +
+                               "`");
+  }
+  plugins_.set_lock(std::move(lock));
 }
 
 Engine::~Engine() = default;

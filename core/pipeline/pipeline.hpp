@@ -88,6 +88,7 @@ class Engine {
 
  private:
   std::unique_ptr<Graph> load(const Manifest& manifest);
+  void load_lock();
   void collect_rules();
   void declare_switches();
   void cut_after_stop();

@@ -1,5 +1,7 @@
 #include "core/plugin/host.hpp"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <tenon/abi/options.h>
 
@@ -30,10 +32,26 @@ std::filesystem::path program_file() {
   return !error && std::filesystem::exists(program, error) ? program : std::filesystem::path(link);
 }
 
+const std::filesystem::path& code_file() {
+  static const std::filesystem::path file = [] {
+    Dl_info symbol{};
+    link_map* object = nullptr;
+    if (dladdr1(reinterpret_cast<const void*>(&program_version), &symbol, reinterpret_cast<void**>(&object),
+                RTLD_DL_LINKMAP) == 0 ||
+        object == nullptr || object->l_name == nullptr || object->l_name[0] == '\0')
+      return program_file();  // the loader's name of the main program is empty
+    // Links are resolved: a library that is found through one still has its own neighbours.
+    std::error_code error;
+    std::filesystem::path library = std::filesystem::canonical(object->l_name, error);
+    return error ? std::filesystem::absolute(object->l_name) : library;
+  }();
+  return file;
+}
+
 const std::string& build_id() {
   static const std::string id = [] {
     struct stat facts {};
-    if (stat(program_file().c_str(), &facts) != 0) return std::string("unknown");
+    if (stat(code_file().c_str(), &facts) != 0) return std::string("unknown");
     return std::to_string(facts.st_size) + "-" + std::to_string(facts.st_mtim.tv_sec) + "." +
            std::to_string(facts.st_mtim.tv_nsec);
   }();
@@ -46,7 +64,7 @@ std::filesystem::path install_root() {
     if (!root_override().empty()) return root_override();
   }
   if (const char* root = secure_getenv("TENON_ROOT"); root != nullptr && *root != '\0') return root;
-  return program_file().parent_path().parent_path();
+  return code_file().parent_path().parent_path();
 }
 
 void set_install_root(std::filesystem::path root) {

@@ -19,8 +19,11 @@ const std::string& build_id();
 // not for what the link opens; "/proc/self/exe" when the file is gone.
 std::filesystem::path program_file();
 
-// The folder that holds bin/, lib/tenon/plugins and share/tenon: the program's own parent, $TENON_ROOT, or
-// what an embedding program or a test said. Never read from the environment of a set-uid program.
+// The file that this code is part of: the program's own, or libtenon where another program embeds it.
+const std::filesystem::path& code_file();
+
+// The folder that holds bin/, lib/tenon/plugins and share/tenon: what an embedding program or a test said,
+// $TENON_ROOT, or the parent of code_file()'s folder. Never read from the environment of a set-uid program.
 std::filesystem::path install_root();
 void set_install_root(std::filesystem::path root);
 

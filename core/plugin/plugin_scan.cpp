@@ -290,7 +290,8 @@ ScanResult scan_plugin(const std::filesystem::path& library, const ScanOptions& 
   if (!scan.from_cache) {
     scan.refusal = check_library_file(library);
     if (!scan.refusal) scan = options.use_child ? scan_in_child(library, options) : scan_in_process(library);
-    if (options.use_cache && (!scan.refusal || scan.refusal->lasting))
+    // What was found without a child was not seen to open and close.
+    if (options.use_cache && options.use_child && (!scan.refusal || scan.refusal->lasting))
       ScanCache::shared().store(library, scan);
   }
   if (scan.refusal) return scan;

@@ -40,8 +40,9 @@ struct ScanOptions {
   // called scan_plugin_main(), else libexec/tenon/tenon-scan beside it.
   std::filesystem::path helper;
   bool use_cache = true;
-  bool use_child =
-      true;  // false: an embedding program that must start no process; a bad plugin then takes it along
+  // False: an embedding program that must start no process; a bad plugin then takes it along.
+  bool use_child = true;
+  std::vector<std::filesystem::path> folders;  // absolute; searched for installed plugins before all others
 };
 
 // The first lines of main() of every program that loads plugins:

@@ -63,54 +63,38 @@ PluginSet::~PluginSet() {
   }
 }
 
-std::vector<std::filesystem::path> PluginSet::folders() {
-  std::vector<std::filesystem::path> found;
-  const auto add = [&found](const std::filesystem::path& folder) {
-    std::error_code error;
-    if (folder.empty() || !std::filesystem::is_directory(folder, error)) return;
-    const std::filesystem::path canonical = std::filesystem::canonical(folder, error);
-    if (!error && std::find(found.begin(), found.end(), canonical) == found.end()) found.push_back(canonical);
-  };
-  if (const char* list = secure_getenv("TENON_PLUGIN_PATH"); list != nullptr) {
-    for (const std::string_view folder : split(list, ':')) add(std::filesystem::path(folder));
-  }
-  add(install_root() / "lib" / "tenon" / "plugins");
-  if (const char* data = secure_getenv("XDG_DATA_HOME"); data != nullptr && *data == '/') {
-    add(std::filesystem::path(data) / "tenon" / "plugins");
-  } else if (const char* home = secure_getenv("HOME"); home != nullptr && *home == '/') {
-    add(std::filesystem::path(home) / ".local" / "share" / "tenon" / "plugins");
-  }
-  return found;
-}
-
-std::vector<InstalledPlugin> PluginSet::installed() {
+std::vector<InstalledPlugin> PluginSet::installed(const std::vector<PluginFolder>& folders) {
   std::vector<InstalledPlugin> plugins;
-  for (const std::filesystem::path& folder : folders()) {
+  for (const PluginFolder& folder : folders) {
+    if (!folder.is_searched()) continue;
+    std::vector<std::filesystem::path> libraries;
     std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-      const std::filesystem::path& library = entry.path();
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path, error)) {
       std::error_code type_error;
-      if (library.extension() != ".so" || entry.is_directory(type_error)) continue;
+      if (entry.path().extension() == ".so" && !entry.is_directory(type_error))
+        libraries.push_back(entry.path());
+    }
+    std::sort(libraries.begin(), libraries.end());
+    for (std::filesystem::path& library : libraries) {
       InstalledPlugin plugin;
-      plugin.library = library;
       const std::filesystem::path sidecar = sidecar_path(library);
-      if (std::filesystem::exists(sidecar, type_error))
-        plugin.sidecar_fault = read_sidecar(sidecar, plugin.facts);
+      plugin.has_sidecar = std::filesystem::exists(sidecar, error);
+      if (plugin.has_sidecar) plugin.sidecar_fault = read_sidecar(sidecar, plugin.facts);
       if (plugin.facts.name.empty()) plugin.facts.name = name_from_file(library);
+      plugin.library = std::move(library);
       plugins.push_back(std::move(plugin));
     }
   }
   std::stable_sort(plugins.begin(), plugins.end(), [](const InstalledPlugin& a, const InstalledPlugin& b) {
     if (a.facts.id != b.facts.id) return a.facts.id < b.facts.id;
-    if (const int order = compare_versions(a.facts.version, b.facts.version); order != 0) return order > 0;
-    return a.library < b.library;
+    return compare_versions(a.facts.version, b.facts.version) > 0;
   });
   return plugins;
 }
 
 const std::vector<InstalledPlugin>& PluginSet::read_installed() const {
   if (!installed_read_) {
-    installed_ = installed();
+    installed_ = installed(plugin_folders(scan_.folders));
     installed_read_ = true;
   }
   return installed_;
@@ -145,10 +129,12 @@ void PluginSet::load(const std::vector<PluginRequest>& requests, Diagnostics& di
   for (const PluginRequest& request : requests) load_one(request, diagnostics);
 }
 
-std::vector<InstalledPlugin> PluginSet::candidates(const std::string& name, Diagnostics& diagnostics) {
+std::vector<std::filesystem::path> PluginSet::candidates(const PluginRequest& request,
+                                                         Diagnostics& diagnostics) {
+  if (!request.path.empty()) return {request.path};
   std::vector<InstalledPlugin> found;
   for (const InstalledPlugin& plugin : read_installed()) {
-    if (plugin.facts.name == name || plugin.facts.id == name) found.push_back(plugin);
+    if (plugin.facts.name == request.name || plugin.facts.id == request.name) found.push_back(plugin);
   }
   // Sorted by id and version already. The same file under two names is one.
   for (size_t i = 0; i < found.size(); ++i) {
@@ -157,17 +143,81 @@ std::vector<InstalledPlugin> PluginSet::candidates(const std::string& name, Diag
         found.erase(found.begin() + static_cast<ptrdiff_t>(j));
     }
   }
+  std::vector<std::filesystem::path> libraries;
+  std::string files;
+  for (const InstalledPlugin& plugin : found) {
+    libraries.push_back(plugin.library);
+    files += (files.empty() ? "" : ", ") + plugin.library.string() +
+             (plugin.facts.version.empty() ? "" : " (" + plugin.facts.version + ")");
+  }
   if (found.size() > 1) {
-    std::string files;
-    for (const InstalledPlugin& plugin : found) {
-      files += (files.empty() ? "" : ", ") + plugin.library.string() +
-               (plugin.facts.version.empty() ? "" : " (" + plugin.facts.version + ")");
-    }
     diagnostics.info(
-        "M310", "plugin " + name,
+        "M310", "plugin " + request.name,
         "is installed " + std::to_string(found.size()) + " times: " + files + "; the first is tried first");
   }
-  return found;
+  return libraries;
+}
+
+void PluginSet::report_missing(const PluginRequest& request, Diagnostics& diagnostics) const {
+  std::vector<std::string> names;
+  for (const InstalledPlugin& plugin : read_installed()) names.push_back(plugin.facts.name);
+  std::string searched;
+  std::string passed_over;
+  for (const PluginFolder& folder : plugin_folders(scan_.folders)) {
+    if (folder.is_searched())
+      searched += (searched.empty() ? "" : ", ") + folder.path.string();
+    else if (!folder.is_absent())
+      passed_over += "; the folder " + folder.path.string() + " (" + folder.from + ") was passed over: it " +
+                     folder.problem;
+  }
+  diagnostics.add(request.required ? TN_SEVERITY_ERROR : TN_SEVERITY_INFO, "M302", place_of(request),
+                  "no plugin '" + request.name + "' is installed in " +
+                      (searched.empty() ? std::string("any plugin folder (there is none)") : searched) +
+                      did_you_mean(request.name, names) + passed_over +
+                      (request.required ? "; install it, name its file by \"path\", or set TENON_PLUGIN_PATH"
+                                        : "; the run goes on without it"));
+}
+
+bool PluginSet::apply_lock(const PluginRequest& request, std::vector<std::filesystem::path>& libraries,
+                           Diagnostics& diagnostics) const {
+  if (!lock_) return true;
+  const std::string named = request.path.empty() ? request.name : request.path.string();
+  const std::string write_again = "write it again with `tenon plugins lock " + lock_->manifest.string() + "`";
+  const LockedPlugin* locked = lock_->find(request);
+  if (locked == nullptr) {
+    diagnostics.error("M330", place_of(request),
+                      "plugin " + named + " is not in the lock file " + lock_->file.string() +
+                          ", which has all that may be loaded; leave the plugin out, or " + write_again);
+    return false;
+  }
+  if (locked->absent) {
+    diagnostics.info("M331", place_of(request),
+                     "plugin " + named + " was absent when the lock file " + lock_->file.string() +
+                         " was written; the run goes on without it");
+    return false;
+  }
+  std::string others;
+  for (const std::filesystem::path& library : libraries) {
+    std::error_code error;
+    // What is no file, or cannot be read, is refused with its own words later on.
+    if (!std::filesystem::is_regular_file(library, error)) return true;
+    std::string digest;
+    try {
+      digest = sha256_file(library);
+    } catch (const Error&) {
+      return true;
+    }
+    if (digest == locked->sha256) {
+      libraries = {library};
+      return true;
+    }
+    others += (others.empty() ? "" : "; ") + library.string() + " has the sha256 " + digest;
+  }
+  diagnostics.error("M332", place_of(request),
+                    "plugin " + named + ": " + others + "; the lock file " + lock_->file.string() +
+                        " expects " + locked->sha256 + " (" + locked->id + " " + locked->version +
+                        ") -- put that file back, or, once the new one is known to be right, " + write_again);
+  return false;
 }
 
 void PluginSet::refuse(const std::filesystem::path& library, const Refusal& refusal,
@@ -181,28 +231,13 @@ void PluginSet::refuse(const std::filesystem::path& library, const Refusal& refu
 }
 
 void PluginSet::load_one(const PluginRequest& request, Diagnostics& diagnostics) {
-  std::vector<std::filesystem::path> libraries;
-  if (!request.path.empty()) {
-    libraries.push_back(request.path);
-  } else {
-    if (find(request.name) != nullptr) return;
-    for (const InstalledPlugin& plugin : candidates(request.name, diagnostics))
-      libraries.push_back(plugin.library);
-    if (libraries.empty()) {
-      std::vector<std::string> names;
-      for (const InstalledPlugin& plugin : installed_) names.push_back(plugin.facts.name);
-      std::string searched;
-      for (const auto& folder : folders()) searched += (searched.empty() ? "" : ", ") + folder.string();
-      diagnostics.add(
-          request.required ? TN_SEVERITY_ERROR : TN_SEVERITY_INFO, "M302", place_of(request),
-          "no plugin '" + request.name + "' is installed in " +
-              (searched.empty() ? std::string("any plugin folder (there is none)") : searched) +
-              did_you_mean(request.name, names) +
-              (request.required ? "; install it, name its file by \"path\", or set TENON_PLUGIN_PATH"
-                                : "; the run goes on without it"));
-      return;
-    }
+  if (request.path.empty() && find(request.name) != nullptr) return;
+  std::vector<std::filesystem::path> libraries = candidates(request, diagnostics);
+  if (libraries.empty()) {
+    report_missing(request, diagnostics);
+    return;
   }
+  if (!apply_lock(request, libraries, diagnostics)) return;
   for (size_t i = 0; i < libraries.size(); ++i) {
     const bool is_last = i + 1 == libraries.size();
     const std::optional<Refusal> refusal = open(libraries[i], request, diagnostics);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/base/diagnostics.hpp"
+#include "core/plugin/plugin_folders.hpp"
+#include "core/plugin/plugin_lock.hpp"
 #include "core/plugin/plugin_scan.hpp"
 #include "core/plugin/registries.hpp"
 
@@ -31,6 +33,7 @@ struct PluginRequest {
 struct InstalledPlugin {
   std::filesystem::path library;
   PluginFacts facts;  // of its sidecar
+  bool has_sidecar = false;
   std::optional<Refusal> sidecar_fault;
 };
 
@@ -56,11 +59,12 @@ class PluginSet {
   PluginSet(const PluginSet&) = delete;
   PluginSet& operator=(const PluginSet&) = delete;
 
-  // install_root()/lib/tenon/plugins, $TENON_PLUGIN_PATH (colons), $XDG_DATA_HOME/tenon/plugins. Those that
-  // exist.
-  static std::vector<std::filesystem::path> folders();
-  // All installed, from their sidecars; opens nothing. Sorted by id, then version, the highest first.
-  static std::vector<InstalledPlugin> installed();
+  // All installed, from their sidecars; opens nothing. Sorted by id, then version, the highest first, then in
+  // the order of the folders.
+  static std::vector<InstalledPlugin> installed(const std::vector<PluginFolder>& folders = plugin_folders());
+
+  // From now on only what the lock file has is loaded, and only the very files it has.
+  void set_lock(PluginLock lock) { lock_ = std::move(lock); }
 
   // Loads in the order asked for. Required ones that cannot be had are errors in `diagnostics` (all of them),
   // others notes; refusals are kept in quarantined() too. [main]
@@ -78,7 +82,11 @@ class PluginSet {
  private:
   const std::vector<InstalledPlugin>& read_installed() const;
   void load_one(const PluginRequest& request, Diagnostics& diagnostics);
-  std::vector<InstalledPlugin> candidates(const std::string& name, Diagnostics& diagnostics);
+  std::vector<std::filesystem::path> candidates(const PluginRequest& request, Diagnostics& diagnostics);
+  void report_missing(const PluginRequest& request, Diagnostics& diagnostics) const;
+  // Leaves only the file that the lock has; false: nothing may be loaded, which is said.
+  bool apply_lock(const PluginRequest& request, std::vector<std::filesystem::path>& libraries,
+                  Diagnostics& diagnostics) const;
   std::optional<Refusal> open(const std::filesystem::path& library, const PluginRequest& request,
                               Diagnostics& diagnostics);
   static std::optional<Refusal> check_pins(const std::filesystem::path& library, const PluginFacts& facts,
@@ -94,7 +102,8 @@ class PluginSet {
   mutable std::vector<InstalledPlugin> installed_;
   mutable bool installed_read_ = false;
   std::map<std::string, std::string, std::less<>> with_operator_;  // what plugins were told
-  std::vector<std::pair<uint64_t, uint64_t>> files_;               // device and inode of each loaded one
+  std::optional<PluginLock> lock_;
+  std::vector<std::pair<uint64_t, uint64_t>> files_;  // device and inode of each loaded one
 };
 
 // Negative, 0, positive as a is older than, the same as, newer than b ("1.10" is newer than "1.9").

@@ -15,6 +15,8 @@ namespace tenon {
 namespace {
 
 constexpr size_t max_entries = 512;
+constexpr size_t max_hosts = 4;
+constexpr const char* schema = "tenon.plugin-scan/2";
 
 // Empty: there is no such file.
 std::string key_of(const std::filesystem::path& library) {
@@ -56,12 +58,22 @@ void ScanCache::read() {
   std::ifstream file(file_, std::ios::binary);
   if (!file) return;
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object() || json.value("schema", "") != "tenon.plugin-scan/1" ||
-      json.value("host", "") != host_key())
-    return;
-  const auto plugins = json.find("plugins");
-  if (plugins == json.end() || !plugins->is_object()) return;
-  for (const auto& [path, item] : plugins->items()) {
+  if (!json.is_object() || json.value("schema", "") != schema) return;
+  const auto hosts = json.find("hosts");
+  if (hosts == json.end() || !hosts->is_array()) return;
+  nlohmann::json others = nlohmann::json::array();
+  for (const nlohmann::json& host : *hosts) {
+    if (!host.is_object() || !host.contains("plugins") || !host["plugins"].is_object()) continue;
+    if (host.value("host", "") == host_key())
+      read_entries(host["plugins"]);
+    else if (others.size() + 1 < max_hosts)
+      others.push_back(host);
+  }
+  other_hosts_ = others.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void ScanCache::read_entries(const nlohmann::json& plugins) {
+  for (const auto& [path, item] : plugins.items()) {
     try {
       Entry entry;
       entry.key = item.at("key").get<std::string>();
@@ -90,8 +102,11 @@ void ScanCache::write() {
     }
     plugins[path] = std::move(item);
   }
-  const nlohmann::json json{
-      {"schema", "tenon.plugin-scan/1"}, {"host", host_key()}, {"plugins", std::move(plugins)}};
+  nlohmann::json hosts = nlohmann::json::array();
+  hosts.push_back({{"host", host_key()}, {"plugins", std::move(plugins)}});
+  if (!other_hosts_.empty())
+    for (nlohmann::json& host : nlohmann::json::parse(other_hosts_)) hosts.push_back(std::move(host));
+  const nlohmann::json json{{"schema", schema}, {"hosts", std::move(hosts)}};
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);
   try {

@@ -112,13 +112,47 @@ std::string run_report_text(const RunReport& r) {
                    percent_less(r.stats.no_reuse_bytes, r.stats.arena_bytes),
                    format_bytes(r.stats.live_bound_bytes));
   if (r.stats.packed_bytes) s += fmt::format(", packed weights {}", format_bytes(r.stats.packed_bytes));
-  s += fmt::format("\nlatency  {:.3f} ms", r.latency.median_ms);
-  if (r.latency.runs > 1)
-    s += fmt::format(" median of {} (min {:.3f}, p95 {:.3f})", r.latency.runs, r.latency.min_ms,
-                     r.latency.p95_ms);
-  s += fmt::format(", {} thread{}, {}, precision {}; load {:.0f} ms", r.threads, r.threads == 1 ? "" : "s",
+  if (r.latency.runs > 0) {
+    s += fmt::format("\nlatency  {:.3f} ms", r.latency.median_ms);
+    if (r.latency.runs > 1)
+      s += fmt::format(" median of {} (min {:.3f}, p95 {:.3f})", r.latency.runs, r.latency.min_ms,
+                       r.latency.p95_ms);
+    s += ", ";
+  } else {
+    s += "\nruns on  ";
+  }
+  s += fmt::format("{} thread{}, {}, precision {}; load {:.0f} ms", r.threads, r.threads == 1 ? "" : "s",
                    r.isa, r.precision, r.load_ms);
   return s + "\n";
+}
+
+Json optimize_report_json(const OptimizeReport& report) {
+  Json j = {
+      {"nodes_before", report.nodes_before}, {"nodes_after", report.nodes_after}, {"edits", report.edits}};
+  j["passes"] = Json::array();
+  for (const auto& pass : report.passes)
+    j["passes"].push_back({{"id", pass.id},
+                           {"ms", pass.seconds * 1e3},
+                           {"nodes_before", pass.nodes_before},
+                           {"nodes_after", pass.nodes_after},
+                           {"edits", pass.edits},
+                           {"match_ms", pass.matching.seconds * 1e3},
+                           {"match_steps", pass.matching.steps}});
+  j["rules"] = Json::object();
+  for (const auto& [name, count] : report.rules)
+    j["rules"][name] = {{"matched", count.matched}, {"applied", count.applied}};
+  j["matching"] = Json::object();
+  for (const auto& [name, cost] : report.matching)
+    j["matching"][name] = {{"ms", cost.seconds * 1e3}, {"steps", cost.steps}};
+  return j;
+}
+
+std::string optimize_report_text(const OptimizeReport& report) {
+  std::string s = pass_table(report);
+  for (const auto& [name, count] : report.rules)
+    if (count.matched)
+      s += fmt::format("  {:<24} matched {} applied {}\n", name, count.matched, count.applied);
+  return s;
 }
 
 std::string pass_table(const OptimizeReport& report) {

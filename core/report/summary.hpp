@@ -29,6 +29,10 @@ struct RunReport {
 uint64_t peak_rss_bytes();
 Json run_report_json(const RunReport& report);
 std::string run_report_text(const RunReport& report);
+// What the passes did, as `optimize --json` says it.
+Json optimize_report_json(const OptimizeReport& report);
+// The pass table and a line for each rule that matched.
+std::string optimize_report_text(const OptimizeReport& report);
 // One line a pass: time, nodes, edits, what it was refused.
 std::string pass_table(const OptimizeReport& report);
 

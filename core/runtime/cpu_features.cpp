@@ -115,6 +115,10 @@ uint64_t cpu_features_capped(const std::string& cap) {
   return detected();
 }
 
+bool isa_word_is_known(const std::string& word) {
+  return std::any_of(std::begin(caps), std::end(caps), [&](const Cap& entry) { return word == entry.word; });
+}
+
 uint64_t cpu_features() {
   static const uint64_t features = [] {
     const char* cap = std::getenv("TENON_MAX_ISA");

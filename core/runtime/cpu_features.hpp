@@ -11,6 +11,8 @@ namespace tenon {
 uint64_t cpu_features();
 // The same for a given cap, "" for none. For tests and `tenon doctor`.
 uint64_t cpu_features_capped(const std::string& cap);
+// Whether it is one of the words of TENON_MAX_ISA.
+bool isa_word_is_known(const std::string& word);
 // "sse4.2 avx2 fma f16c avx512 ..."; "none" when empty.
 std::string cpu_feature_names(uint64_t features);
 // The highest word of TENON_MAX_ISA that these features reach: "amx", "vnni", ..., "baseline".
