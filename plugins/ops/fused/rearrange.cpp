@@ -1,4 +1,6 @@
 // Rearrangements that ONNX has no operator for, domain "tenon".
+#include <algorithm>
+
 #include "support/define.hpp"
 
 namespace tenon::ops {
@@ -24,7 +26,11 @@ void decompose_shuffle(Editor& e, const Node& n) {
   const tn_value apart = w.make("Reshape", {w.input(0), w.ints({0, groups, t.dims[1] / groups, -1})});
   const Dims swap{0, 2, 1, 3};
   const tn_value turned = w.make("Transpose", {apart}, {AttrValue::of("perm", Span<const int64_t>(swap))});
-  w.become(0, w.make("Reshape", {turned, w.make("Shape", {w.input(0)})}));
+  // The batch is axis 0 all the way; what else is known needs no node to tell it.
+  std::vector<int64_t> whole{0};
+  for (int32_t i = 1; i < t.rank; ++i) whole.push_back(t.dims[i]);
+  const bool known = std::all_of(whole.begin() + 1, whole.end(), [](int64_t d) { return d > 0; });
+  w.become(0, w.make("Reshape", {turned, known ? w.ints(whole) : w.make("Shape", {w.input(0)})}));
 }
 
 }  // namespace
