@@ -105,6 +105,7 @@ Table constant_chain_simplifiers();
 Table reduction_simplifiers();
 Table einsum_simplifiers();
 Table pool_simplifiers();
+Table flat_pool_simplifiers();
 Table product_simplifiers();
 
 /// Sweeps the graph in topological order, regions after the node that owns them. A node is looked at after

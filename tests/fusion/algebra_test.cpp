@@ -212,7 +212,27 @@ TEST_CASE("reductions take in the Squeeze, Reshape, Unsqueeze or Transpose besid
   check(middle + "  %t = Transpose(%x) {perm = [0,2,1]}\n  %y = ReduceSum(%t, %m) {keepdims = 0}\n",
         "Transpose ReduceSum", "ReduceSum");
   check(middle + "  %t = Transpose(%x) {perm = [2,1,0]}\n  %y = ReduceMax(%t, %m) {keepdims = 0}\n",
-        "Transpose ReduceMax", "Transpose ReduceMax");
+        "ReduceMax Transpose", "ReduceMax Transpose");
+  check(middle + "  %t = Transpose(%x) {perm = [2,1,0]}\n  %y = ReduceMax(%t, %m)\n", "ReduceMax Transpose",
+        "ReduceMax Transpose");
+  check(middle + "  %t = Transpose(%x) {perm = [2,1,0]}\n  %r = ReduceMax(%t, %m)\n  %y = Add(%t, %r)\n",
+        "Transpose ReduceMax Add", "Transpose ReduceMax Add");
+  // Runs of axes before a Reshape; an axis of which only a part is reduced.
+  check("  const %s: int64[2] = [2,12]\n" + middle +
+            "  %r = Reshape(%x, %s)\n  %y = ReduceMax(%r, %m) {keepdims = 0}\n",
+        "ReduceMax", "ReduceMax");
+  check(
+      "  const %s: int64[4] = [2,3,2,2]\n  const %b: int64[2] = [2,3]\n  %r = Reshape(%x, %s)\n"
+      "  %y = ReduceSum(%r, %b) {keepdims = 0}\n",
+      "Reshape ReduceSum", "ReduceSum");
+  check("  const %s: int64[4] = [2,3,2,2]\n" + last +
+            "  %r = Reshape(%x, %s)\n  %y = ReduceMax(%r, %l) {keepdims = 0}\n",
+        "Reshape ReduceMax", "Reshape ReduceMax");
+  check("  const %s: int64[2] = [6,4]\n" + last +
+            "  %r = Reshape(%x, %s)\n  %y = ReduceMax(%r, %l) {keepdims = 0}\n",
+        "Reshape ReduceMax", "Reshape ReduceMax");
+  check("  const %s: int64[2] = [2,12]\n" + middle + "  %r = Reshape(%x, %s)\n  %y = ReduceMax(%r, %m)\n",
+        "Reshape ReduceMax", "Reshape ReduceMax");
   check(middle + last + "  %a = ReduceMax(%x, %m) {keepdims = 0}\n  %y = ReduceMax(%a, %l) {keepdims = 0}\n",
         "ReduceMax", "ReduceMax");
   check(middle + last + "  %a = ReduceMean(%x, %m)\n  %y = ReduceMean(%a, %l)\n", "ReduceMean ReduceMean",

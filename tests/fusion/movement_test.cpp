@@ -337,3 +337,39 @@ TEST_CASE("a Gather of one place needs no axis for it, and of the only place no 
   check("float32[2,3,4]", "  %y = Gather(%x, %o) {axis = 1}\n", "Gather");
   check("float32[2,N,4]", "  %y = Gather(%x, %o) {axis = 1}\n", "Gather");
 }
+
+TEST_CASE("Casts alike around a choice are one, or none") {
+  const auto check = [](const std::string& type, const std::string& lines, const std::string& ops) {
+    check_rewrite("canonicalize",
+                  "  input %x: " + type + "[2,6]\n  input %w: " + type + "[2,6]\n  input %q: bool[2,6]\n" +
+                      lines + "  output %y as \"y\"\n",
+                  ops, Equal::bits, "strict");
+  };
+  const std::string both = "  %a = Cast(%x) {to = 1}\n  %b = Cast(%w) {to = 1}\n";
+  check("float16", both + "  %y = Max(%a, %b)\n", "Max Cast");
+  check("float16", both + "  %y = Concat(%a, %b) {axis = 0}\n", "Concat Cast");
+  check("float16", both + "  %y = Where(%q, %a, %b)\n", "Where Cast");
+  check("bfloat16", both + "  %c = Min(%a, %b)\n  %y = Cast(%c) {to = 16}\n", "Min");
+  check("float16", "  %a = Cast(%x) {to = 1}\n  %r = Relu(%a)\n  %y = Cast(%r) {to = 10}\n", "Relu");
+  check("float16", "  %a = Cast(%x) {to = 1}\n  %y = Relu(%a)\n", "Cast Relu");
+  check("float16", both + "  %y = Add(%a, %b)\n", "Cast Cast Add");
+  // A narrower type, another type, another reader.
+  check("float64", both + "  %y = Max(%a, %b)\n", "Cast Cast Max");
+  check("int32", both + "  %y = Max(%a, %b)\n", "Cast Cast Max");
+  check("float16", both + "  %m = Max(%a, %b)\n  %y = Sub(%m, %a)\n", "Cast Cast Max Sub");
+  check("int32", "  %a = Cast(%x) {to = 7}\n  %n = Neg(%a)\n  %y = Cast(%n) {to = 6}\n", "Cast Neg Cast");
+  const std::string split = "  const %p: int64[2] = [2,4]\n  %s, %t = Split(%x, %p) {axis = 1}\n";
+  check("float16",
+        split + "  %a = Cast(%s) {to = 1}\n  %b = Cast(%t) {to = 1}\n  %y = Concat(%b, %a) {axis = 1}\n",
+        "Cast Split Concat");
+  check("float16",
+        split +
+            "  %a = Cast(%s) {to = 1}\n  %b = Cast(%t) {to = 1}\n  %n = Exp(%a)\n  %y = Concat(%b, %n) {axis "
+            "= 1}\n",
+        "Cast Split Exp Concat");
+  check("float16",
+        split +
+            "  %a = Cast(%s) {to = 1}\n  %b = Cast(%t) {to = 11}\n  %n = Cast(%a) {to = 11}\n  %y = "
+            "Concat(%b, %n) {axis = 1}\n",
+        "Split Concat Cast");
+}

@@ -63,7 +63,7 @@ TEST_CASE("a constant right side has no axes of one element") {
 TEST_CASE("pooling over whole planes has one spelling") {
   const auto check = [](const std::string& lines, const std::string& ops,
                         const std::string& precision = "faithful") {
-    check_rewrite("algebra",
+    check_rewrite("algebra move",
                   around("float32[2,3,4,5]",
                          "  const %p: int64[2] = [3,2]\n  const %c: int64[2] = [1,3]\n"
                          "  const %s: int64[2] = [2,3]\n" +
@@ -77,6 +77,12 @@ TEST_CASE("pooling over whole planes has one spelling") {
   check("  %a = GlobalAveragePool(%x)\n  %y = Flatten(%a) {axis = 0}\n", "GlobalAveragePool Flatten");
   check("  %a = GlobalAveragePool(%x)\n  %f = Flatten(%a)\n  %y = Add(%a, %f)\n",
         "GlobalAveragePool Flatten Add");
+  // The Reshape meets another.
+  check(
+      "  const %t: int64[4] = [2,3,1,1]\n  %a = GlobalAveragePool(%x)\n  %f = Reshape(%a, %s)\n  %r = "
+      "Relu(%f)\n"
+      "  %y = Reshape(%r, %t)\n",
+      "GlobalAveragePool Relu");
   check("  %y = ReduceMean(%x, %p)\n", "GlobalAveragePool");
   check("  %y = ReduceMax(%x, %p)\n", "GlobalMaxPool", "strict");
   check("  %y = ReduceMean(%x, %c)\n", "ReduceMean");

@@ -82,13 +82,15 @@ tn_value of_window(Context& c, const Node& n, bool* done) {
   return TN_NONE;
 }
 
-constexpr SimplifierEntry entries[] = {{"Flatten", flat},           {"Squeeze", flat},
-                                       {"Reshape", flat},           {"ReduceMean", of_reduction},
-                                       {"ReduceMax", of_reduction}, {"AveragePool", of_window},
+constexpr SimplifierEntry entries[] = {{"ReduceMean", of_reduction},
+                                       {"ReduceMax", of_reduction},
+                                       {"AveragePool", of_window},
                                        {"MaxPool", of_window}};
+constexpr SimplifierEntry flat_entries[] = {{"Flatten", flat}, {"Squeeze", flat}, {"Reshape", flat}};
 
 }  // namespace
 
 Table pool_simplifiers() { return {entries, std::size(entries)}; }
+Table flat_pool_simplifiers() { return {flat_entries, std::size(flat_entries)}; }
 
 }  // namespace tenon::fusion

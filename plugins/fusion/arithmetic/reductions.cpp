@@ -103,7 +103,8 @@ tn_value unsqueezed(Context& c, const Node& n, bool* done) {
   return TN_NONE;
 }
 
-// Reduce(Transpose(x)) over the axes where they were, when what is left stays in its order.
+// Reduce(Transpose(x)): over the axes where they were. When what is left lies in another order then, less is
+// left to transpose.
 tn_value of_transposed(Context& c, const Node& n, bool* done) {
   c.step = "reduce before a Transpose, which is not needed then";
   const auto transpose = c.producer(n.input(0), c.ops.transpose);
@@ -114,23 +115,102 @@ tn_value of_transposed(Context& c, const Node& n, bool* done) {
   const auto axes = reduced_axes(c, n);
   if (!perm || !axes) return TN_NONE;
   const bool keep = n.attrs().get_int("keepdims", 1) != 0;
-  Dims moved;
-  int64_t last = -1;
-  for (size_t i = 0; i < perm->size(); ++i) {
-    const int64_t was = (*perm)[i];
-    if (std::binary_search(axes->begin(), axes->end(), static_cast<int64_t>(i))) {
-      moved.push_back(was);
-      if (keep && was != static_cast<int64_t>(i)) return TN_NONE;  // the 1 would lie elsewhere
-    } else {
-      if (was < last || (keep && was != static_cast<int64_t>(i))) return TN_NONE;
-      last = was;
-    }
-  }
+  Dims moved, left;  // axes of x: reduced, and kept in the order of the result
+  for (size_t i = 0; i < perm->size(); ++i)
+    (std::binary_search(axes->begin(), axes->end(), static_cast<int64_t>(i)) ? moved : left)
+        .push_back((*perm)[i]);
   std::sort(moved.begin(), moved.end());
+  Dims behind = *perm;
+  if (!keep) {
+    Dims sorted = left;
+    std::sort(sorted.begin(), sorted.end());
+    behind.clear();
+    for (const int64_t axis : left)
+      behind.push_back(std::lower_bound(sorted.begin(), sorted.end(), axis) - sorted.begin());
+  }
+  const bool in_order = std::is_sorted(behind.begin(), behind.end());
+  if (!in_order) c.step = "transpose what a reduction leaves";
+  if (!in_order && (!c.single_use(n.input(0)) || transpose->region() != n.region())) return TN_NONE;
   Transaction edit = c.pass.edit(c.step);
   if (!edit.active()) return TN_NONE;
-  edit.set_input(n.id(), 0, transpose->input(0));
-  edit.set_input(n.id(), 1, edit.vector<int64_t>(moved));
+  const tn_value target = edit.vector<int64_t>(moved);
+  if (in_order) {
+    edit.set_input(n.id(), 0, transpose->input(0));
+    edit.set_input(n.id(), 1, target);
+  } else {
+    NodeSpec s{n.op_name(), {transpose->input(0), target}, 1, {}, n.region(), n.id(), n.name(), {n.id()}};
+    s.raw_attrs = attrs_of(n);
+    s.version = n.version();
+    const tn_value reduced = edit.create(s).output(0);
+    const Node made = edit.create({"Transpose",
+                                   {reduced},
+                                   1,
+                                   {AttrValue::of("perm", Span<const int64_t>(behind))},
+                                   n.region(),
+                                   n.id(),
+                                   transpose->name(),
+                                   {transpose->id()}});
+    edit.replace_uses(n.output(0), made.output(0));
+    edit.erase(n.id());
+    edit.erase(transpose->id());
+  }
+  *done = c.commit(edit, n.id());
+  return TN_NONE;
+}
+
+/// The axes of x that a reshaped y has as these; none when some lie in one axis with others, or what is left
+/// has not the dims that it had.
+std::optional<Dims> axes_before_reshape(const Context& c, const tn_type& x, const tn_type& y,
+                                        const Dims& axes) {
+  if (x.rank < 0 || y.rank < 0) return std::nullopt;
+  const auto reduced = [&](int32_t i) { return std::binary_search(axes.begin(), axes.end(), i); };
+  Dims before;
+  int32_t i = 0, j = 0;
+  while (i < x.rank && j < y.rank) {
+    if (c.same_dim(x.dims[i], y.dims[j])) {
+      if (reduced(j++)) before.push_back(i);
+      ++i;
+      continue;
+    }
+    // A run of axes on either side with one number of elements: reduced as a whole.
+    auto a = c.number(x.dims[i]), b = c.number(y.dims[j]);
+    if (!a || !b || *a < 1 || *b < 1 || !reduced(j)) return std::nullopt;
+    int64_t in_x = *a, in_y = *b;
+    before.push_back(i++);
+    ++j;
+    while (in_x != in_y) {
+      const bool take_x = in_x < in_y;
+      if (take_x ? i >= x.rank : (j >= y.rank || !reduced(j))) return std::nullopt;
+      const auto next = c.number(take_x ? x.dims[i] : y.dims[j]);
+      if (!next || *next < 1) return std::nullopt;
+      (take_x ? in_x : in_y) = checked_mul(take_x ? in_x : in_y, *next);
+      if (take_x)
+        before.push_back(i++);
+      else
+        ++j;
+    }
+  }
+  if (i < x.rank || j < y.rank) return std::nullopt;
+  return before;
+}
+
+// Reduce(Reshape(x)) without keeping axes, where the reduced axes are axes of x, or runs of them.
+tn_value of_reshaped(Context& c, const Node& n, bool* done) {
+  c.step = "reduce before a Reshape, which is not needed then";
+  const auto reshape = c.producer(n.input(0));
+  const auto order = reduction(n.op_name());
+  if (!reshape || !c.ops.keeps_order(reshape->op()) || !order || !c.single_use(n.input(0)) ||
+      n.attrs().get_int("keepdims", 1) != 0 ||
+      (*order == Order::counts && c.exact && !c.is_integer(n.output(0))))
+    return TN_NONE;
+  const auto axes = reduced_axes(c, n);
+  if (!axes) return TN_NONE;
+  const auto before = axes_before_reshape(c, c.type(reshape->input(0)), c.type(n.input(0)), *axes);
+  if (!before || before->empty()) return TN_NONE;
+  Transaction edit = c.pass.edit(c.step);
+  if (!edit.active()) return TN_NONE;
+  edit.set_input(n.id(), 0, reshape->input(0));
+  edit.set_input(n.id(), 1, edit.vector<int64_t>(*before));
   *done = c.commit(edit, n.id());
   return TN_NONE;
 }
@@ -173,13 +253,21 @@ constexpr SimplifierEntry entries[] = {{"Squeeze", squeezed},
                                        {"Reshape", squeezed},
                                        {"Unsqueeze", unsqueezed},
                                        {"ReduceMax", of_transposed},
+                                       {"ReduceMax", of_reshaped},
                                        {"ReduceMin", of_transposed},
+                                       {"ReduceMin", of_reshaped},
                                        {"ReduceSum", of_transposed},
+                                       {"ReduceSum", of_reshaped},
                                        {"ReduceMean", of_transposed},
+                                       {"ReduceMean", of_reshaped},
                                        {"ReduceProd", of_transposed},
+                                       {"ReduceProd", of_reshaped},
                                        {"ReduceL1", of_transposed},
+                                       {"ReduceL1", of_reshaped},
                                        {"ReduceL2", of_transposed},
+                                       {"ReduceL2", of_reshaped},
                                        {"ReduceSumSquare", of_transposed},
+                                       {"ReduceSumSquare", of_reshaped},
                                        {"ReduceMax", of_reduced},
                                        {"ReduceMin", of_reduced},
                                        {"ReduceSum", of_reduced},

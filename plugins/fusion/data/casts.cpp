@@ -1,4 +1,4 @@
-// Casts: chains of them, and where among data movement they cost least.
+// Casts: chains of them, and where among data movement and choices they cost least. Exact.
 #include <iterator>
 
 #include "sweep.hpp"
@@ -142,10 +142,118 @@ tn_value cast_after_selection(Context& c, const Node& n, bool* done) {
   return swapped(c, n, *inner, false, done);
 }
 
+/// The operands whose elements become the result's, unchanged or chosen between by their order: the operator
+/// does the same to a type that holds fewer values. Nothing when it is no such operator.
+std::optional<uint32_t> first_chosen(const Context& c, const Node& n) {
+  const std::string_view op = n.op_name();
+  if (op == "Where") return 1u;
+  if (op == "Concat" || op == "Max" || op == "Min") return 0u;
+  // The lowest of whole numbers has no negative.
+  if ((op == "Relu" || op == "Neg" || op == "Abs") && c.is_float(n.output(0))) return 0u;
+  return std::nullopt;
+}
+
+bool has_order(tn_dtype d) { return is_common(d) || d == TN_FLOAT16 || d == TN_BFLOAT16; }
+
+// Max(Cast(x), Cast(y)) is Cast(Max(x, y)): one Cast for several, or one that meets another behind.
+tn_value behind_choice(Context& c, const Node& n, bool* done) {
+  c.step = "cast once, behind";
+  const auto first = first_chosen(c, n);
+  if (!first || !n.regions().empty() || n.outputs().size() != 1) return TN_NONE;
+  const tn_dtype to = c.type(n.output(0)).dtype;
+  tn_dtype from = TN_DTYPE_NONE;
+  size_t casts = 0;
+  for (uint32_t i = *first; i < n.inputs().size(); ++i) {
+    const auto cast = n.input(i) == TN_NONE ? std::nullopt : c.producer(n.input(i), c.ops.cast);
+    if (!cast || cast->region() != n.region()) return TN_NONE;
+    const tn_dtype own = c.type(cast->input(0)).dtype;
+    if ((from != TN_DTYPE_NONE && own != from) || !c.single_use(n.input(i))) return TN_NONE;
+    from = own;
+    ++casts;
+  }
+  if (!has_order(from) || !has_order(to) || sdk::is_float(from) != sdk::is_float(to) || !lossless(from, to))
+    return TN_NONE;
+  if (casts == 1) {  // worth it only where the two Casts then are one, or none
+    if (!c.single_use(n.output(0))) return TN_NONE;
+    const tn_node reader = c.graph.users(n.output(0))[0].node;
+    if (reader == TN_NONE || c.graph.node(reader).op() != c.ops.cast) return TN_NONE;
+    if (c.type(c.graph.node(reader).output(0)).dtype != from) return TN_NONE;
+  }
+  Transaction edit = c.pass.edit(c.step);
+  if (!edit.active()) return TN_NONE;
+  std::vector<tn_value> operands = n.inputs().copy();
+  std::vector<tn_node> gone;
+  for (uint32_t i = *first; i < operands.size(); ++i) {
+    const Node cast = c.graph.node(c.graph.producer(operands[i]));
+    gone.push_back(cast.id());
+    operands[i] = cast.input(0);
+  }
+  NodeSpec s{n.op_name(), operands, 1, {}, n.region(), n.id(), n.name(), {n.id()}};
+  s.raw_attrs = attrs_of(n);
+  s.version = n.version();
+  const tn_value chosen = edit.create(s).output(0);
+  NodeSpec t{"Cast", {chosen}, 1, {}, n.region(), n.id(), {}, gone};
+  t.attrs.push_back(
+      AttrValue::of("to", static_cast<int64_t>(c.graph.node(gone[0]).attrs().get_int("to", 0))));
+  edit.replace_uses(n.output(0), edit.create(t).output(0));
+  edit.erase(n.id());
+  for (const tn_node cast : gone) edit.erase(cast);
+  *done = c.commit(edit, n.id());
+  return TN_NONE;
+}
+
+// All parts of a Split cast alike: the whole is, before.
+tn_value before_split(Context& c, const Node& n, bool* done) {
+  c.step = "cast once, before a Split";
+  const auto first = c.graph.producer(n.input(0)) == TN_NONE
+                         ? std::nullopt
+                         : std::optional<Node>(c.graph.node(c.graph.producer(n.input(0))));
+  if (!first || first->op() != c.ops.split || first->region() != n.region() || first->outputs().size() < 2)
+    return TN_NONE;
+  const tn_dtype to = c.type(n.output(0)).dtype;
+  std::vector<tn_node> casts;
+  for (const tn_value part : first->outputs()) {
+    if (part == TN_NONE || !c.single_use(part)) return TN_NONE;
+    const tn_use use = c.graph.users(part)[0];
+    if (use.node == TN_NONE || use.region != n.region()) return TN_NONE;
+    const Node cast = c.graph.node(use.node);
+    if (cast.op() != c.ops.cast || c.type(cast.output(0)).dtype != to) return TN_NONE;
+    casts.push_back(cast.id());
+  }
+  if (!has_order(to) || !has_order(c.type(first->input(0)).dtype)) return TN_NONE;
+  Transaction edit = c.pass.edit(c.step);
+  if (!edit.active()) return TN_NONE;
+  NodeSpec s{"Cast", {first->input(0)}, 1, {}, n.region(), first->id(), n.name(), casts};
+  s.raw_attrs = attrs_of(n);
+  s.version = n.version();
+  std::vector<tn_value> operands = first->inputs().copy();
+  operands[0] = edit.create(s).output(0);
+  NodeSpec t{first->op_name(), operands,     static_cast<uint32_t>(casts.size()), {}, n.region(), first->id(),
+             first->name(),    {first->id()}};
+  t.raw_attrs = attrs_of(*first);
+  t.version = first->version();
+  const std::vector<tn_value> parts = edit.create(t).outputs().copy();
+  for (size_t i = 0; i < casts.size(); ++i) {
+    edit.replace_uses(c.graph.node(casts[i]).output(0), parts[i]);
+    edit.erase(casts[i]);
+  }
+  edit.erase(first->id());
+  *done = c.commit(edit, n.id());
+  return TN_NONE;
+}
+
 constexpr SimplifierEntry entries[] = {{"Cast", chain},
                                        {"Cast", cast_before_movement},
+                                       {"Cast", before_split},
                                        {"Slice", cast_after_selection},
-                                       {"Gather", cast_after_selection}};
+                                       {"Gather", cast_after_selection},
+                                       {"Where", behind_choice},
+                                       {"Concat", behind_choice},
+                                       {"Max", behind_choice},
+                                       {"Min", behind_choice},
+                                       {"Relu", behind_choice},
+                                       {"Neg", behind_choice},
+                                       {"Abs", behind_choice}};
 
 }  // namespace
 

@@ -37,10 +37,11 @@ tn_value copy_node(Transaction& edit, const Node& n, std::vector<tn_value> input
   return edit.create(s).output(0);
 }
 
+// Flat pools last: a Reshape behind one may have met another by then.
 void run_move(Pass& pass) {
   sweep(pass, "move",
         {transpose_motion(), reshape_motion(), row_motion(), quantize_motion(), selection_motion(),
-         activation_motion(), transpose_simplifiers(), reshape_simplifiers()});
+         activation_motion(), transpose_simplifiers(), reshape_simplifiers(), flat_pool_simplifiers()});
 }
 
 }  // namespace tenon::fusion
