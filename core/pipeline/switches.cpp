@@ -187,6 +187,15 @@ void Switches::resolve(Diagnostics& diagnostics) {
   std::sort(known.begin(), known.end());
   for (const Setting& setting : settings_) {
     if (means_all(setting.name)) {
+      const auto other = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) {
+        return s.source == setting.source && s.on != setting.on && means_all(s.name);
+      });
+      if (other < settings_.begin() + (&setting - settings_.data())) {
+        diagnostics.error("E504", setting.where,
+                          "'" + setting.name + "' is another name of '" + other->name + "', which " +
+                              other->where + " sets the other way; keep one");
+        continue;
+      }
       std::string stays_on;
       uint64_t covered = 0;
       for (size_t i = 0; i < items_.size(); ++i) {

@@ -72,6 +72,28 @@ TEST_CASE("an alias is the same switch") {
         std::string::npos);
 }
 
+TEST_CASE("the groups' ALL are one switch, and cannot be set both ways in one place") {
+  const char* const both = R"({"Switch": {"GraphFusion": {"ALL": "off"}, "UBFusion": {"ALL": "on"}}})";
+  CHECK(
+      findings({{}, both, ""}).find("'UBFusion.ALL' is another name of 'GraphFusion.ALL', which s.cfg:1:") !=
+      std::string::npos);
+  CHECK(states({{}, "ALL:off\nUBFusion.ALL:off", "ALL:on"}) == ".++++");
+}
+
+TEST_CASE("an unknown name in each dialect") {
+  for (const char* file : {"ConvBm:on", "ConvBm=1", R"({"Switch": {"GraphFusion": {"ConvBm": "on"}}})",
+                           R"({"Switch": {"UBFusion": {"ConvBm": "off"}}})"}) {
+    INFO(file);
+    const std::string text = findings({{}, file, ""});
+    CHECK(text.find("no rule or pass is called '") != std::string::npos);
+    CHECK(text.find("ConvBm'") != std::string::npos);
+    CHECK(text.find("'ConvBn'") != std::string::npos);
+  }
+  CHECK(findings({{}, "", "ConvBm:off"}).find("--optimization_switch: no rule or pass is called 'ConvBm'") ==
+        0);
+  CHECK(findings({{{"ConvBm", true, "p.json:1:2"}}, "", ""}).find("p.json:1:2: no rule or pass") == 0);
+}
+
 TEST_CASE("three dialects of switch files") {
   CHECK(states({{}, "# comment\n\n// another\n  ConvBn : OFF \r\nfuse=1\n", ""}) == ".+.-.");
   CHECK(states({{},

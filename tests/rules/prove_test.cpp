@@ -219,3 +219,88 @@ TEST_CASE("Variants that no graph made fire are named") {
   CHECK(line(lines, "variants")->text ==
         "1 of 2 proved; never fired: without o (where[0]: present(o): present(o) = false)");
 }
+
+TEST_CASE("Rules with lists of operands and with copies are proved, with cases and without",
+          "[rules][rest][repeat]") {
+  struct Case {
+    const char* what;
+    std::string text;
+    const char* wrong;  // what the proof says; empty: right
+  };
+  const std::string concat =
+      R"("n": {"op": "Neg", "in": ["X"], "out": ["a"]}, "c": {"op": "Concat", "in": ["a", "...rest"], "out": ["z"]})";
+  const std::string concat_again =
+      R"("c": {"op": "Concat", "in": ["X", "...rest"], "out": ["y"], "copy_attrs": ["c"]}, "n": {"op": "Neg", "in": ["y"], "out": ["z"]})";
+  const std::string kept =
+      R"("n": {"op": "Neg", "in": ["X"], "out": ["y"]}, "c": {"op": "Concat", "in": ["y", "...rest"], "out": ["z"], "copy_attrs": ["c"]})";
+  const std::string adds =
+      R"("h": {"op": "Neg", "in": ["X"], "out": ["a"]}, "adds": {"op": "Add", "in": ["a", "...b"], "out": ["z"], "repeat": {"min": 1, "max": 4}})";
+  const std::string summed =
+      R"("n": {"op": "Neg", "in": ["X"], "out": ["m"]}, "f": {"op": "Sum", "in": ["m", "...b"], "out": ["z"]})";
+  const std::string cases = R"("verify": {"cases": [)";
+  const std::string once = R"("once": true)";
+  const std::string maxima =
+      R"("n": {"op": "Exp", "in": ["X"], "out": ["a"]}, "m": {"op": "Max", "in": ["a", "...rest"], "out": ["z"]})";
+  const std::string muls =
+      R"("h": {"op": "Neg", "in": ["X"], "out": ["a"]}, "m": {"op": "Mul", "in": ["a", "K"], "out": ["b"], "repeat": {"min": 0, "max": 3}}, "t": {"op": "Abs", "in": ["b"], "out": ["z"]})";
+  const std::string f_of_muls = R"("f": {"op": "F", "domain": "acme", "in": ["X", "K?"], "out": ["z"]})";
+  const Case all[] = {
+      {"a list, no cases", rule(concat, kept, once), ""},
+      {"a list, its shapes each",
+       rule(
+           concat, kept,
+           once + ", " + cases +
+               R"({"X": [2, 4], "rest": [[3, 4], [1, 4], [2, 4]], "c.axis": 0}, {"X": [2, 4], "absent": ["rest"], "c.axis": 0}]})"),
+       ""},
+      {"a list, one shape for all",
+       rule(concat, kept, once + ", " + cases + R"({"X": [2, 4], "rest": [2, 4], "c.axis": 1}]})"), ""},
+      {"a list that is forgotten", rule(concat, concat_again, once), "element"},
+      {"a list that is forgotten beyond the case",
+       rule(concat, concat_again,
+            once + ", " + cases + R"({"X": [2, 4], "absent": ["rest"], "c.axis": 0}]})"),
+       "of rest"},
+      {"a list of constants",
+       R"({"rule": "R", "pattern": {"nodes": {)" + concat +
+           R"(}, "values": {"rest": {"const": true, "shape": ["N", "..."]}}, "outputs": ["z"]}, "once": true, "where": ["c.axis == 0"], "replace": {"nodes": {)" +
+           kept + "}}}",
+       ""},
+      {"a list that commutes",
+       rule(
+           maxima,
+           R"("n": {"op": "Exp", "in": ["X"], "out": ["y"]}, "m": {"op": "Max", "in": ["...rest", "y"], "out": ["z"]})",
+           once),
+       ""},
+      {"a list of a tree",
+       rule(R"("s": {"op": "Add", "assoc": true, "in": ["A", "B", "C", "...rest"], "out": ["z"]})",
+            R"("f": {"op": "Sum", "in": ["A", "B", "C", "...rest"], "out": ["z"]})"),
+       ""},
+      {"a list of a tree, forgotten",
+       rule(R"("s": {"op": "Add", "assoc": true, "in": ["A", "B", "C", "...rest"], "out": ["z"]})",
+            R"("f": {"op": "Sum", "in": ["A", "B", "C"], "out": ["z"]})"),
+       "element"},
+      {"copies, no cases", rule(adds, summed, once), ""},
+      {"copies, with a case", rule(adds, summed, once + ", " + cases + R"({"X": [2, 4], "b": [2, 4]}]})"),
+       ""},
+      {"copies of one shape each",
+       rule(adds, summed, once + ", " + cases + R"({"X": [2, 4], "b": [[4], [2, 1], [1, 4], [2, 4]]}]})"),
+       ""},
+      {"copies, the last forgotten",
+       rule(
+           adds,
+           R"("n": {"op": "Neg", "in": ["X"], "out": ["m"]}, "f": {"op": "Add", "in": ["m", "c"], "out": ["z"]})",
+           once + R"(, "let": {"c": "b[0]"})"),
+       "element"},
+      {"copies that read one value", rule(muls, f_of_muls, once, true), ""},
+      {"copies that read one value, not as often",
+       rule(muls, R"("f": {"op": "Abs", "in": ["X"], "out": ["z"]})", once), "element"},
+  };
+  for (const Case& c : all) {
+    INFO(c.what << "\n" << c.text);
+    const auto lines = prove("lists.json", c.text);
+    for (const auto& l : lines) UNSCOPED_INFO((l.passed ? "ok " : "NO ") << l.name << ": " << l.text);
+    REQUIRE_FALSE(lines.empty());
+    const Line* bad = failure(lines);
+    CHECK((bad != nullptr) == (c.wrong[0] != 0));
+    if (bad && c.wrong[0]) CHECK((bad->name + " " + bad->text).find(c.wrong) != std::string::npos);
+  }
+}

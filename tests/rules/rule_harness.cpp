@@ -131,7 +131,7 @@ RuleRun RuleHarness::run(std::unique_ptr<Graph> graph, const std::string& rule_t
   tn_attr rounds{};
   rounds.name = api->symbol({"max_rounds", 10});
   rounds.kind = TN_ATTR_INT;
-  rounds.u.i = 10;
+  rounds.u.i = options.max_rounds;
   const tn_explain explainer{sizeof(tn_explain), options.detailed, nullptr, explain};
   tn_pass_ctx ctx{};
   ctx.size = sizeof ctx;

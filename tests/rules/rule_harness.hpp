@@ -40,6 +40,7 @@ struct RunOptions {
   int32_t level = 3;
   bool detailed = true;
   std::map<std::string, std::string> switches;
+  int64_t max_rounds = 10;
 };
 
 class RuleHarness {

@@ -24,6 +24,18 @@ tn_value CaseGraph::literal(sdk::Transaction& tx, size_t n, const Slot& slot) {
   return tx.constant(gx::store(t));
 }
 
+/// How many operands a list stands for: as many as the case gives shapes, else two, or another number.
+size_t CaseGraph::list_length(uint32_t value) {
+  const std::string& name = rule_->values[value];
+  const auto& change = setup_->change;
+  if (change.kind == CaseSetup::Change::Count && change.index == value)
+    return static_cast<size_t>(change.number);
+  if (listed("absent", name)) return 0;
+  if (const Json* j = find(name)) return is_each(*j) ? j->items.size() : 2;
+  constexpr size_t lengths[] = {2, 1, 3, 0};
+  return setup_->choices ? lengths[setup_->choices->pick(std::size(lengths))] : 2;
+}
+
 std::string CaseGraph::operand(sdk::Transaction& tx, size_t n, size_t i, Random& random,
                                std::vector<tn_value>* in) {
   const Variant& v = *setup_->variant;
@@ -52,12 +64,15 @@ std::string CaseGraph::operand(sdk::Transaction& tx, size_t n, size_t i, Random&
     in->push_back(TN_NONE);
     return outer(tx, none, vn, i, partner, random, &in->back());
   }
-  if (slot.kind == Slot::Rest) {  // a list: two will do
-    for (int k = 0; k < 2; ++k) {
+  if (slot.kind == Slot::Rest && vn.rest == i) {  // else one of a repeated node, which takes one a copy
+    const size_t count = list_length(value);
+    for (size_t k = 0; k < count; ++k) {
+      element_ = k;
       in->push_back(TN_NONE);
-      if (auto why = outer(tx, none, vn, i, partner, random, &in->back()); !why.empty()) return why;
+      if (auto why = outer(tx, value, vn, i, partner, random, &in->back()); !why.empty()) return why;
       if (partner == TN_NONE) partner = in->back();
     }
+    element_ = 0;
     return {};
   }
   const bool is_axes = parameter(vn, i) == "axes";

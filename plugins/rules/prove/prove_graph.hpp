@@ -23,12 +23,12 @@ struct CaseSetup {
 
   // One thing done otherwise than the case says.
   struct Change {
-    enum Kind : uint8_t { None, Attribute, Shape, Number, Absent, Axes } kind = None;
-    uint32_t index = 0;  // Attribute: node of the variant; Shape, Number, Absent: value of the rule
+    enum Kind : uint8_t { None, Attribute, Shape, Number, Absent, Axes, Count } kind = None;
+    uint32_t index = 0;  // Attribute: node of the variant; the others: value of the rule
     std::shared_ptr<OwnedAttribute> attribute;
     std::vector<int64_t> dims;  // Shape, Axes
-    double number = 0;          // Number: times this, and where that changes nothing, plus this
-    std::string text;           // "sm.axis = 1"
+    double number = 0;  // Number: times this, and where that changes nothing, plus this; Count: so many
+    std::string text;   // "sm.axis = 1"
   } change;
 };
 
@@ -50,6 +50,9 @@ class CaseGraph {
 
  private:
   const Json* find(const std::string& key) const;
+  const Json* given(uint32_t value) const;
+  static bool is_each(const Json& j);
+  size_t list_length(uint32_t value);
   bool listed(const char* key, const std::string& name) const;
   bool constant(uint32_t value) const;
   static const Json* elements_of(const Json& j, tn_dtype* dtype = nullptr);
@@ -95,6 +98,7 @@ class CaseGraph {
   std::vector<int64_t> axes_;
   bool axes_chosen_ = false;
   tn_dtype narrowest_ = TN_FLOAT32;
+  size_t element_ = 0;          // of a list: which of its operands is being made
   tn_value same_as_ = TN_NONE;  // whose shape the next value from outside has
 };
 

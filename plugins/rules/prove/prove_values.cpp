@@ -85,10 +85,19 @@ const ValueWish* CaseGraph::wish(uint32_t value) const {
   return nullptr;
 }
 
+/// One shape (or contents) for each of a list.
+bool CaseGraph::is_each(const Json& j) { return j.is_array() && !j.items.empty() && !j.items[0].is_number(); }
+
+/// What the case says of a value; of a list: of the operand that is being made.
+const Json* CaseGraph::given(uint32_t value) const {
+  const Json* j = value < rule_->values.size() ? find(rule_->values[value]) : nullptr;
+  return j && rule_->is_list(value) && is_each(*j) ? &j->items[std::min(element_, j->items.size() - 1)] : j;
+}
+
 bool CaseGraph::constant(uint32_t value) const {
   if (value >= rule_->values.size()) return false;
   if (listed("non_const", rule_->values[value])) return false;
-  if (const Json* j = find(rule_->values[value]); j && elements_of(*j)) return true;
+  if (const Json* j = given(value); j && elements_of(*j)) return true;
   if (const ValueWish* w = wish(value); w && w->constant) return true;
   for (const auto& n : setup_->variant->nodes)
     for (size_t i = 0; i < n.in.size(); ++i)
@@ -112,7 +121,7 @@ void CaseGraph::learn_symbols() {
   symbols_.assign(rule_->symbols.size(), -1);
   for (const auto& w : setup_->variant->pattern->values) {
     if (!w.shape || w.value == none) continue;
-    const Json* j = find(rule_->values[w.value]);
+    const Json* j = given(w.value);
     if (!j || !j->is_array()) continue;
     const auto& wanted = *w.shape;
     size_t rest = wanted.size();
@@ -145,7 +154,7 @@ std::string CaseGraph::wish_shape(uint32_t value, Dims* dims) const {
 
 std::string CaseGraph::shape_of(uint32_t value, Dims* dims) {
   dims->clear();
-  const Json* j = value < rule_->values.size() ? find(rule_->values[value]) : nullptr;
+  const Json* j = given(value);
   if (!j) return wish_shape(value, dims);
   if (j->is_number()) return {};
   if (const Json* elements = elements_of(*j)) {
@@ -372,7 +381,7 @@ sdk::OwnedTensor CaseGraph::contents(uint32_t value, tn_dtype dtype, const Dims&
   t.dims = dims;
   t.dtype = dtype;
   const int64_t n = sdk::element_count(dims);
-  const Json* j = name.empty() ? nullptr : find(name);
+  const Json* j = given(value);
   if (const Json* elements = j ? elements_of(*j, &t.dtype) : nullptr) {
     std::vector<double> said;
     if (elements->is_number()) said.push_back(elements->number);
@@ -426,6 +435,13 @@ const Dims& CaseGraph::axes(tn_value partner, bool* given) {
 
 std::string CaseGraph::outer(sdk::Transaction& tx, uint32_t value, const VariantNode& node, size_t slot,
                              tn_value partner, Random& random, tn_value* out) {
+  // What a copy of a repeated node reads is one of a list.
+  const auto& lists = setup_->variant->lists;
+  for (uint32_t l = 0; l < lists.size() && value != none && value >= rule_->values.size(); ++l)
+    if (const auto at = std::find(lists[l].begin(), lists[l].end(), value); at != lists[l].end()) {
+      element_ = static_cast<size_t>(at - lists[l].begin());
+      value = l;
+    }
   Dims dims;
   const bool named = value < rule_->values.size();
   auto& change = setup_->change;
@@ -437,7 +453,7 @@ std::string CaseGraph::outer(sdk::Transaction& tx, uint32_t value, const Variant
   }
   const tn_dtype dtype = type_of(value, node, slot);
   const std::string role = parameter(node, slot);
-  const bool described = named && find(rule_->values[value]);
+  const bool described = given(value) != nullptr;
   bool is_constant = named && constant(value);
   sdk::OwnedTensor t;
   if (!sdk::is_float(dtype) && dtype != TN_BOOL && setup_->dtype != dtype && !described) {

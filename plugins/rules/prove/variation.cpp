@@ -224,6 +224,19 @@ std::vector<CaseSetup::Change> changes(const Variant& v, const OpCatalog& ops, c
     c.text = "without " + rule.values[value];
     all.push_back(std::move(c));
   }
+  // Lists of another length.
+  for (const auto& n : v.nodes)
+    for (size_t i = 0; i < n.in.size(); ++i) {
+      if (n.rest != i || n.in[i] == none) continue;
+      for (const size_t count : {0, 1, 2, 3, 5}) {
+        Change c;
+        c.kind = Change::Count;
+        c.index = n.in[i];
+        c.number = static_cast<double>(count);
+        c.text = std::to_string(count) + " of " + rule.values[n.in[i]];
+        all.push_back(std::move(c));
+      }
+    }
   return all;
 }
 
