@@ -75,6 +75,37 @@ quietly cc -std=c11 "$scratch/embed/embed.c" -o "$scratch/embed_pc" $(pkg-config
 bare "$scratch/embed_pc" "$scratch/digits.onnx" >/dev/null
 [ -d "$(pkg-config --variable=plugindir tenon-sdk)" ] || fail "tenon-sdk.pc names no plugin folder"
 
+echo "--- a lock file holds a manifest to its plugins"
+mkdir "$scratch/locked"
+cp "$prefix"/lib/tenon/plugins/libfusion.* "$scratch/locked/"
+cat >"$scratch/locked/pipeline.json" <<'END'
+{"schema": "tenon.pipeline/1", "model": "../digits.onnx", "inputs": "../samples.npz", "rules": [], "pipeline": ["canonicalize"],
+ "plugins": ["onnx", "ops", "memory", "tensors", {"path": "libfusion.so"}, {"name": "not_there", "required": false}]}
+END
+tenon() { bare "$prefix/bin/tenon" "$@"; }
+quietly tenon plugins lock "$scratch/locked/pipeline.json"
+mv "$scratch/locked" "$scratch/locked elsewhere"  # a lock file moves with its manifest
+manifest="$scratch/locked elsewhere/pipeline.json"
+quietly tenon run "$manifest" -q
+quietly tenon doctor "$manifest"
+tenon plugins list "$manifest" --json >"$scratch/list.json"
+[ "$(grep -c '"state": "loaded"' "$scratch/list.json")" = 5 ] || fail "plugins list does not show what the manifest loads"
+echo >>"$scratch/locked elsewhere/libfusion.so"
+code=0
+tenon run "$manifest" -q >"$scratch/log" 2>&1 || code=$?
+found=$(sha256sum "$scratch/locked elsewhere/libfusion.so" | cut -d' ' -f1)
+expected=$(sha256sum "$prefix/lib/tenon/plugins/libfusion.so" | cut -d' ' -f1)
+[ "$code" = 2 ] || fail "a plugin that is not the locked one gave exit code $code, expected 2"
+for said in M332 "$scratch/locked elsewhere/libfusion.so has the sha256 $found" "expects $expected" "tenon plugins lock"; do
+  grep -qF -- "$said" "$scratch/log" || { cat "$scratch/log" >&2; fail "the message does not say: $said"; }
+done
+code=0
+tenon doctor "$manifest" >"$scratch/log" || code=$?
+[ "$code" = 1 ] && grep -q '^error *lock file' "$scratch/log" || fail "doctor does not see the stale lock file"
+quietly tenon run "$manifest" -q --set lock=false
+quietly tenon plugins lock "$manifest"
+quietly tenon run "$manifest" -q
+
 echo "--- packages"
 command -v dpkg-deb >/dev/null && generators='TGZ;DEB' || generators=TGZ
 (cd "$scratch" && quietly cpack --config "$build/CPackConfig.cmake" -G "$generators" -B "$scratch/packages")
