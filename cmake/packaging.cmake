@@ -81,16 +81,14 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME tenon)
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION
-    "optimises and runs neural-network graphs
- The program tenon, its plugins and fusion rules, and libtenon for programs that embed it.")
+    "The program tenon, its plugins and fusion rules, and libtenon for programs that embed it.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-# Programs that link libtenon get a dependency on this package by dpkg-shlibdeps, and ldconfig is run.
+# The loader's cache learns of libtenon; programs that link it get a dependency on this package by dpkg-shlibdeps.
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME tenon-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
-    "plugins for tenon, and programs that embed it: headers and CMake package
- The boundary headers, the C++ SDK, the headers of libtenon, and tenon_add_plugin for CMake.")
+    "What plugins and programs that embed it are built with: headers, CMake package, tenon-sidecar.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "tenon (= ${PROJECT_VERSION})")
