@@ -86,6 +86,18 @@ std::string fault_of(const tn_planner_record* record) {
   return record->plan == nullptr ? "has no plan function" : "";
 }
 
+std::string fault_of(const tn_device_record* r) {
+  if (!TN_HAS(r, explain)) return "is smaller than version 1.0 of tn_device_record";
+  if (r->kind.size == 0) return "has no kind";
+  if (view(r->kind) == "cpu" || view(r->kind).find(':') != std::string_view::npos)
+    return "has a kind that is taken or has a colon";
+  const bool complete = r->count && r->open && r->close && r->properties && r->allocate && r->release &&
+                        r->map && r->create_stream && r->destroy_stream && r->create_event &&
+                        r->destroy_event && r->upload && r->download && r->copy && r->record && r->wait &&
+                        r->synchronize && r->finish && r->explain;
+  return complete ? "" : "lacks one of its functions";
+}
+
 std::string fault_of(const tn_tensor_file_record* record) {
   if (!TN_HAS(record, write)) return "is smaller than version 1.0 of tn_tensor_file_record";
   if (record->id.size == 0) return "has no id";
@@ -99,6 +111,7 @@ std::string fault_of(const tn_transform* record) {
 
 std::string id_of(const tn_op_def& def) { return qualified_name(def); }
 std::string id_of(const tn_transform& record) { return string(record.name); }
+std::string id_of(const tn_device_record& record) { return string(record.kind); }
 template <typename Record>
 std::string id_of(const Record& record) {
   return string(record.id);
@@ -238,6 +251,19 @@ void Registries::add_plugin(const tn_plugin& plugin, void* instance, Diagnostics
     const auto [records, count] = list_of(plugin, TN_MEMORY_ID, &tn_planner_list::planners);
     add_list(plugin, TN_MEMORY_ID, records, count, diagnostics,
              [&](const tn_planner_record& record) { add_unique(planners_, record, "memory planner"); });
+  }
+  {
+    const auto [records, count] = list_of(plugin, TN_DEVICE_ID, &tn_device_list::devices);
+    add_list(plugin, TN_DEVICE_ID, records, count, diagnostics, [&](const tn_device_record& record) {
+      for (const DeviceEntry& other : devices_) {
+        if (view(other.record->kind) != view(record.kind)) continue;
+        diagnostics.warning("M321", "plugin " + name_text,
+                            "has the device '" + string(record.kind) + "', which plugin " +
+                                std::string(other.plugin) + " has already; the first one is used");
+        return;
+      }
+      devices_.push_back({&record, instance, name});
+    });
   }
   {
     const auto [records, count] = list_of(plugin, TN_TENSOR_FILES_ID, &tn_tensor_file_list::formats);

@@ -1,5 +1,6 @@
 // What the loaded plugins bring, by kind. Everything here points into plugin tables, which live until exit.
 #pragma once
+#include <tenon/abi/device.h>
 #include <tenon/abi/exporter.h>
 #include <tenon/abi/frontend.h>
 #include <tenon/abi/kernels.h>
@@ -39,6 +40,7 @@ using PassEntry = RecordEntry<tn_pass_record>;
 using FrontendEntry = RecordEntry<tn_frontend_record>;
 using ExporterEntry = RecordEntry<tn_exporter_record>;
 using PlannerEntry = RecordEntry<tn_planner_record>;
+using DeviceEntry = RecordEntry<tn_device_record>;
 using TensorFileEntry = RecordEntry<tn_tensor_file_record>;
 using TransformEntry = RecordEntry<tn_transform>;
 using RuleEngineEntry = RecordEntry<tn_rule_engine_api>;
@@ -67,6 +69,7 @@ class Registries : public OpRegistry {
   const std::vector<FrontendEntry>& frontends() const { return frontends_; }
   const std::vector<ExporterEntry>& exporters() const { return exporters_; }
   const std::vector<PlannerEntry>& planners() const { return planners_; }
+  const std::vector<DeviceEntry>& devices() const { return devices_; }
   const std::vector<TensorFileEntry>& tensor_files() const { return tensor_files_; }
   const std::vector<TransformEntry>& transforms() const { return transforms_; }
   const std::vector<tn_rule_source>& rule_sources() const { return rule_sources_; }  // carried by plugins
@@ -101,6 +104,7 @@ class Registries : public OpRegistry {
   std::vector<FrontendEntry> frontends_;
   std::vector<ExporterEntry> exporters_;
   std::vector<PlannerEntry> planners_;
+  std::vector<DeviceEntry> devices_;
   std::vector<TensorFileEntry> tensor_files_;
   std::vector<TransformEntry> transforms_;
   std::vector<RuleEngineEntry> rule_engines_;

@@ -330,6 +330,7 @@ const tn_eval_api* Evaluator::api() {
 Evaluator::Evaluator(Host& host, const Registries& registries, RuntimeOptions options)
     : host_(host), state_(new State{registries, std::move(options)}) {
   state_->options.kernels.prefer_reference = true;
+  state_->options.devices = {};  // single nodes: not worth a copy, and oracles are the host's
   // What is computed while optimising must not differ from run to run, and asking the machine for a seed
   // costs more than most nodes.
   if (state_->options.random_seed == 0) state_->options.random_seed = 1;

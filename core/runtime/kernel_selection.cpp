@@ -123,7 +123,10 @@ std::string shape_refusal(const tn_plan_view& view, const tn_kernel_record& reco
 }
 
 double cost_of(const KernelEntry& kernel, const tn_plan_view& view) {
-  if (kernel.record->cost != nullptr) return kernel.record->cost(kernel.instance, &view);
+  if (kernel.record->cost != nullptr) {
+    const double told = kernel.record->cost(kernel.instance, &view);
+    if (told >= 0) return told;  // anything else: not known
+  }
   double elements = 0;
   for (uint32_t i = 0; i < view.output_count; ++i) {
     const tn_type& type = view.outputs[i].type;
@@ -135,6 +138,8 @@ double cost_of(const KernelEntry& kernel, const tn_plan_view& view) {
   return 10 * elements;
 }
 
+}  // namespace
+
 const std::string* pin_of(const KernelPolicy& policy, std::string_view node_name) {
   for (const auto& [pattern, id] : policy.pin) {
     if (pattern == node_name) return &id;
@@ -144,8 +149,6 @@ const std::string* pin_of(const KernelPolicy& policy, std::string_view node_name
   }
   return nullptr;
 }
-
-}  // namespace
 
 size_t preference_of(const KernelPolicy& policy, const KernelEntry& kernel) {
   const auto found = std::find_if(policy.prefer.begin(), policy.prefer.end(), [&](const std::string& wish) {

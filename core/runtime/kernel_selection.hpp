@@ -27,6 +27,9 @@ struct KernelPolicy {
 /// when none does.
 size_t preference_of(const KernelPolicy& policy, const KernelEntry& kernel);
 
+/// The kernel id that policy.pin wants for the node; null: none.
+const std::string* pin_of(const KernelPolicy& policy, std::string_view node_name);
+
 struct Candidate {
   const KernelEntry* kernel = nullptr;
   std::string refusal;  // empty: it takes the node. "input 1 dtype: float16, takes float32, float64"

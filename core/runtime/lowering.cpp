@@ -26,7 +26,13 @@ class Lowering {
  public:
   Lowering(Graph& graph, const Registries& registries, const LoweringOptions& options,
            Diagnostics& diagnostics)
-      : graph_(graph), registries_(registries), options_(options), diagnostics_(diagnostics) {}
+      : graph_(graph), registries_(registries), options_(options), diagnostics_(diagnostics) {
+    policies_.push_back(options.policy);
+    for (const std::string& kind : options.kinds) {
+      policies_.push_back(options.policy);
+      policies_.back().device = kind;
+    }
+  }
 
   LoweringReport run() {
     graph_.set_registry(&registries_);
@@ -123,8 +129,11 @@ class Lowering {
     const std::span<const KernelEntry> kernels = registries_.kernels(n.op);
     if (kernels.empty()) return false;
     fill_view(node);
-    return std::any_of(kernels.begin(), kernels.end(), [&](const KernelEntry& kernel) {
-      return refusal_of(kernel, registries_, view_, options_.policy, false).empty();
+    return std::any_of(policies_.begin(), policies_.end(), [&](const KernelPolicy& policy) {
+      view_.device = to_abi(policy.device);
+      return std::any_of(kernels.begin(), kernels.end(), [&](const KernelEntry& kernel) {
+        return refusal_of(kernel, registries_, view_, policy, false).empty();
+      });
     });
   }
 
@@ -204,8 +213,8 @@ class Lowering {
     missing.dtypes = "inputs (" + missing.dtypes + ")";
     for (const KernelEntry& kernel : registries_.kernels(n.op)) {
       if (!missing.reasons.empty()) missing.reasons += "; ";
-      missing.reasons +=
-          string(kernel.record->id) + ": " + refusal_of(kernel, registries_, view_, options_.policy, false);
+      missing.reasons += string(kernel.record->id) + ": " +
+                         refusal_of(kernel, registries_, view_, policy_for(kernel), false);
     }
     if (missing.reasons.empty()) {
       missing.reasons =
@@ -214,10 +223,19 @@ class Lowering {
     }
   }
 
+  // That of the device the kernel is for, so that the reason is the kernel's own; else the first.
+  const KernelPolicy& policy_for(const KernelEntry& kernel) const {
+    const auto own = std::find_if(policies_.begin(), policies_.end(), [&](const KernelPolicy& policy) {
+      return policy.device == view(kernel.record->device);
+    });
+    return own == policies_.end() ? policies_.front() : *own;
+  }
+
   Graph& graph_;
   const Registries& registries_;
   const LoweringOptions& options_;
   Diagnostics& diagnostics_;
+  std::vector<KernelPolicy> policies_;  // a device each
   LoweringReport report_;
   std::vector<bool> seen_;
   std::map<std::string, Missing> missing_;

@@ -11,6 +11,7 @@ namespace tenon {
 
 struct LoweringOptions {
   KernelPolicy policy;
+  std::vector<std::string> kinds;  // of devices besides policy.device; a kernel for one of them will do
   std::string precision_mode = "faithful";
   uint64_t cpu_features = 0;
   uint32_t thread_count = 1;

@@ -22,6 +22,7 @@
 #include "core/graph/graph.hpp"
 #include "core/plugin/registries.hpp"
 #include "core/runtime/arena_pool.hpp"
+#include "core/runtime/devices.hpp"
 #include "core/runtime/packed_constants.hpp"
 #include "core/runtime/session.hpp"
 #include "core/runtime/thread_pool.hpp"
@@ -84,6 +85,9 @@ struct Step {  // hot
 struct StepInfo {  // cold
   tn_node node = TN_NONE;
   const KernelEntry* kernel = nullptr;
+  uint32_t device = 0;              // 0: the host
+  tn_enqueue_fn enqueue = nullptr;  // of other devices; then its buffers are those of the DevicePlan
+  std::string placement;            // why it is there; only with explain
   void* state = nullptr;
   void (*free_state)(void*) = nullptr;
   uint64_t workspace_bytes = 0;  // a worker
@@ -157,12 +161,62 @@ struct DataCondition {
   std::vector<uint8_t> bytes;
 };
 
+// --- segments with steps on devices besides the host
+
+// What the issuing thread does, in this order. `wait` holds a stream until an event of its device was passed,
+// `synchronize` the thread.
+enum class OpKind : uint8_t { run, enqueue, upload, download, copy, record, wait, synchronize };
+struct BufferPlace {
+  Place place = Place::absent;  // on a device: constant or arena
+  uint32_t device = 0;          // 0: the host
+  uint32_t cell = 0;
+  uint64_t offset = 0;
+  const void* pointer = nullptr;         // of constants of the host
+  const DeviceMemory* memory = nullptr;  // of constants of a device
+};
+struct DeviceOp {
+  OpKind kind = OpKind::run;
+  bool on_copies = false;  // on the stream for copies
+  uint32_t device = 0;     // whose stream it is; of synchronize: whose event
+  uint32_t index =
+      0;  // run: number of the step; enqueue: of the call; record, wait, synchronize: of the event
+  BufferPlace from, to;  // of copies
+  uint64_t bytes = 0;
+  tn_value value = TN_NONE;
+  uint32_t position = 0;  // among the steps and copies, which lifetimes count in; of the others: none
+};
+struct DeviceCall {  // one enqueued kernel
+  uint32_t step = 0, device = 0;
+  uint32_t first_buffer = 0, input_count = 0, output_count = 0;
+};
+struct DevicePlan {
+  struct Arena {
+    uint64_t arena_bytes = 0, workspace_offset = 0, total_bytes = 0;
+    uint32_t event_count = 0;
+    bool used = false;
+  };
+  std::vector<std::shared_ptr<OpenDevice>> devices;  // number d is devices[d - 1]
+  std::vector<Arena> arenas;                         // by device; the first stands for the host
+  std::vector<DeviceOp> ops;
+  std::vector<DeviceCall> calls;
+  std::vector<BufferPlace> buffers;
+  std::vector<std::pair<uint32_t, BufferPlace>> mapped;  // pointers of host steps into memory of a device
+  std::vector<std::shared_ptr<const DeviceMemory>> constants;
+  uint64_t copies = 0, copied_bytes = 0, constant_bytes = 0;
+  double estimated_ns = 0;  // what placement took for the least sum
+};
+struct DeviceFrame;  // run_devices.cpp
+
 struct Frame {
   std::vector<void*> pointers;
   std::vector<tn_kernel_args> args;
   std::vector<tn_run> runs;
   uint8_t* base = nullptr;  // arena that the pointers were resolved for
   bool resolved = false;
+  std::unique_ptr<DeviceFrame> devices;  // of segments with a DevicePlan
+
+  Frame();
+  ~Frame();
 };
 
 struct SegmentCache {
@@ -209,6 +263,7 @@ struct Segment {
   std::vector<AnyRef> kept;                               // folded constants
   std::vector<std::shared_ptr<const void>> blobs;
   uint32_t thread_count = 1;
+  std::unique_ptr<DevicePlan> devices;  // null: all steps run on the host
 
   std::mutex frame_mutex;
   std::vector<std::unique_ptr<Frame>> free_frames;
@@ -250,6 +305,7 @@ struct RunEnvironment {
   RuntimeOptions options;
   std::shared_ptr<ThreadPool> pool;
   ArenaPool arenas;
+  DeviceSet devices;
   uint64_t cpu_features = 0;
   bool flush_denormals = false;
   bool explain = false;

@@ -82,7 +82,8 @@ bool op_has_flag(const OpRegistry& ops, tn_sym op, uint32_t flag) {
   return entry != nullptr && entry->def != nullptr && (entry->def->flags & flag) != 0;
 }
 
-PlanContext::PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node)
+PlanContext::PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node,
+                         const OpenDevice* device)
     : info_(node_info(*graph.graph, node)), context_{&environment, &graph, &store, node, {}} {
   const Node& n = graph.graph->node(node);
   const auto fill = [&](std::span<const tn_value> values, std::vector<tn_operand>& operands, bool with_data) {
@@ -111,7 +112,9 @@ PlanContext::PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore
   view_.outputs = outputs_.data();
   view_.cpu_features = environment.cpu_features;
   view_.precision_mode = to_abi(environment.options.precision_mode);
-  view_.device = to_abi(environment.options.kernels.device);
+  view_.device = device == nullptr ? to_abi(environment.options.kernels.device)
+                                   : tn_str{device->kind().data(), device->kind().size()};
+  view_.device_handle = device == nullptr ? nullptr : device->handle();
   view_.graph_api = graph_api();
   view_.graph = graph.graph.get();
   view_.context = &context_;
@@ -132,7 +135,9 @@ const KernelEntry* PlanContext::plan(Selection& selection, tn_planned* planned) 
     Diagnostics said;
     const tn_kernel_record& record = *candidate.kernel->record;
     const tn_status status = record.plan(candidate.kernel->instance, &view_, planned, said.abi());
-    if (status == TN_OK && planned->fn != nullptr) return candidate.kernel;
+    const bool complete =
+        view_.device_handle != nullptr ? planned->enqueue != nullptr : planned->fn != nullptr;
+    if (status == TN_OK && complete) return candidate.kernel;
     if (planned->free_state != nullptr) planned->free_state(planned->state);
     const std::string reason = said.empty() ? std::string() : said.all().front().text;
     if (status == TN_DECLINED || status == TN_ERR_UNSUPPORTED) {

@@ -18,7 +18,9 @@ namespace tenon {
 
 class PlanContext {
  public:
-  PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node);
+  // `device` null: the host.
+  PlanContext(RunEnvironment& environment, RunGraph& graph, PlanStore& store, tn_node node,
+              const OpenDevice* device = nullptr);
   PlanContext(const PlanContext&) = delete;
   PlanContext& operator=(const PlanContext&) = delete;
 

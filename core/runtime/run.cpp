@@ -6,6 +6,7 @@
 #include "core/graph/infer.hpp"
 #include "core/runtime/plan.hpp"
 #include "core/runtime/run_guard.hpp"
+#include "core/runtime/run_steps.hpp"
 #include "core/runtime/segment_planner.hpp"
 
 namespace tenon {
@@ -30,6 +31,12 @@ bool contents_match(const std::vector<DataCondition>& conditions, std::span<cons
 
 std::shared_ptr<Segment> find_segment(SegmentCache& cache, std::span<const Cell> cells) {
   const std::lock_guard<std::mutex> lock(cache.mutex);
+  // What was planned for a device that is lost since is planned again.
+  std::erase_if(cache.entries, [](const SegmentCache::Entry& entry) {
+    const DevicePlan* plan = entry.segment->devices.get();
+    return plan != nullptr && std::any_of(plan->devices.begin(), plan->devices.end(),
+                                          [](const auto& device) { return device->lost(); });
+  });
   for (SegmentCache::Entry& entry : cache.entries) {
     if (!shapes_match(entry.segment->shapes, cells) || !contents_match(entry.segment->contents, cells))
       continue;
@@ -55,6 +62,7 @@ std::unique_ptr<Frame> make_frame(const Segment& segment) {
     frame->runs[run].segment = &segment;
     tn_kernel_args& args = frame->args[i];
     args.state = info.state;
+    if (info.device != 0) continue;
     args.inputs = frame->pointers.data() + info.first_pointer;
     args.outputs = frame->pointers.data() + info.first_pointer + info.input_count;
     args.workspace_stride = info.workspace_bytes;
@@ -162,6 +170,8 @@ int run_tile(void* context, uint32_t tile, uint32_t worker) {
   return call->fn(call->args, tile, worker);
 }
 
+}  // namespace
+
 int run_tiles(ThreadPool& pool, const Step& step, const tn_kernel_args* args) {
   if (step.tiles == 1) return step.fn(args, 0, 0);
   TileCall call{step.fn, args};
@@ -180,8 +190,6 @@ int run_tiles(ThreadPool& pool, const Step& step, const tn_kernel_args* args) {
       state.failure.empty() ? fmt::format("failed with {} and said no reason", result) : state.failure);
 }
 
-// The results of a step that calls back are there and are what was planned; readers in this segment get their
-// pointers.
 void finish_callback(RunState& state, const Segment& segment, Frame& frame, uint32_t step) {
   for (tn_any* any : state.temporaries) any_release(any);
   state.temporaries.clear();
@@ -214,6 +222,14 @@ void finish_callback(RunState& state, const Segment& segment, Frame& frame, uint
   }
 }
 
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+namespace {
+
 void run_steps(RunState& state, const Segment& segment, Frame& frame) {
   ThreadPool& pool = *state.environment->pool;
   const auto count = static_cast<uint32_t>(segment.steps.size());
@@ -223,12 +239,6 @@ void run_steps(RunState& state, const Segment& segment, Frame& frame) {
     if (result != 0) throw_failure(state, segment, i, result);
     if (step.flags != 0) finish_callback(state, segment, frame, i);
   }
-}
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
 }
 
 // The same with what is asked for around each step: a clock, canaries.
@@ -263,7 +273,9 @@ void run_segment(RunState& state, Segment& segment) {
   Frame& frame = lease.frame();
   for (const PointerFixup& fixup : segment.cell_pointers)
     frame.pointers[fixup.pointer] = state.cells[fixup.cell].tensor.data;
-  if (state.observer != nullptr || !segment.guarded.empty()) {
+  if (segment.devices != nullptr) {
+    run_ops(state, segment, frame);
+  } else if (state.observer != nullptr || !segment.guarded.empty()) {
     run_steps_watched(state, segment, frame);
   } else {
     run_steps(state, segment, frame);

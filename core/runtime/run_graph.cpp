@@ -59,7 +59,7 @@ RunGraph::RunGraph(std::unique_ptr<Graph> lowered, std::vector<tn_node> nodes_ex
 }
 
 RunEnvironment::RunEnvironment(const Registries& all, RuntimeOptions given)
-    : registries(&all), options(std::move(given)) {
+    : registries(&all), options(std::move(given)), devices(all, options.devices) {
   pool = options.pool != nullptr ? options.pool : ThreadPool::shared(options.threads);
   cpu_features = tenon::cpu_features();
   const std::string& mode = options.precision_mode;

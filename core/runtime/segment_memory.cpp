@@ -3,16 +3,9 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
-#include "core/runtime/memory_lifetimes.hpp"
 #include "core/runtime/segment_planner.hpp"
 
 namespace tenon {
-namespace {
-constexpr uint64_t buffer_alignment = 64;
-uint64_t rounded(uint64_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
-}  // namespace
 
 uint64_t SegmentPlanner::bytes_of(tn_value value) {
   const tn_type type = store_.type(value);
@@ -68,23 +61,29 @@ void SegmentPlanner::assign_classes() {
       class_by_value_[n.output(0)] = shared;
       classes_[shared].last_use =
           std::max(classes_[shared].last_use, last_use_.count(n.output(0)) ? last_use_[n.output(0)] : at);
-      if (leaving_.count(n.output(0)) == 0) segment_->no_reuse_bytes += rounded(bytes_of(n.output(0)));
+      if (leaving_.count(n.output(0)) != 0) {
+        class_on(n.output(0), 0, true);
+      }
+      if (leaving_.count(n.output(0)) == 0) segment_->no_reuse_bytes += rounded_bytes(bytes_of(n.output(0)));
       ++segment_->view_count;
       segment_->stepless.emplace_back(planned.node, "view");
       continue;
     }
+    current_step_ = planned.step;
     const bool takes_handles = (segment_->infos[planned.step].kernel->record->flags &
                                 (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_CONTROL_FLOW)) != 0;
     const auto touch = [&](tn_value value) {
       if (value == TN_NONE || store_.is_absent(value)) return;
-      AliasClass& c = classes_[class_of(value)];
+      AliasClass& c = classes_[class_on(value, planned.device, takes_handles)];
       c.last_step = std::max(c.last_step, planned.step);
       c.lent = c.lent || takes_handles;
     };
     for (const tn_value value : n.inputs()) touch(value);
     for (const tn_value value : captures_of(planned.node)) touch(value);
     for (uint32_t output = 0; output < n.output_count; ++output) {
-      if (n.output(output) != TN_NONE) assign_result(planned, at, output);
+      if (n.output(output) == TN_NONE) continue;
+      assign_result(planned, at, output);
+      if (leaving_.count(n.output(output)) != 0) class_on(n.output(output), 0, true);
     }
   }
 }
@@ -96,6 +95,7 @@ void SegmentPlanner::assign_result(const Planned& planned, uint32_t position, ui
   const bool sized = type.kind == TN_KIND_TENSOR && store_.is_known(value);
   const uint32_t last_use = last_use_.count(value) ? last_use_[value] : position;
   uint32_t c = 0;
+  producer_steps_[value] = planned.step;
   // Results of regions come as handles; what has no known size cannot be placed before.
   if (!sized || (record.flags & TN_KERNEL_CONTROL_FLOW) != 0) {
     c = new_class(value, Place::slot, sized ? bytes_of(value) : 0);
@@ -106,12 +106,13 @@ void SegmentPlanner::assign_result(const Planned& planned, uint32_t position, ui
     segment_->cell_count = static_cast<uint32_t>(cell_values_.size());
   } else {
     const uint64_t bytes = bytes_of(value);
-    if (leaving_.count(value) == 0) segment_->no_reuse_bytes += rounded(bytes);
+    if (leaving_.count(value) == 0) segment_->no_reuse_bytes += rounded_bytes(bytes);
     if (try_in_place(planned, position, output, bytes)) {
       c = class_by_value_[value];
     } else {
       c = new_class(value, Place::arena, bytes);
       classes_[c].first_step = planned.step;
+      classes_[c].device = planned.device;
     }
   }
   classes_[c].last_use = std::max(classes_[c].last_use, last_use);
@@ -131,6 +132,7 @@ bool SegmentPlanner::try_in_place(const Planned& planned, uint32_t position, uin
     const tn_value operand = n.input(alias.input);
     if (store_.is_absent(operand) || store_.type(operand).kind != TN_KIND_TENSOR) continue;
     const uint32_t c = class_of(operand);
+    if (classes_[c].device != planned.device) continue;  // it reads a copy
     if (classes_[c].place != Place::arena || classes_[c].bytes != bytes || bytes_of(operand) != bytes)
       continue;
     if (classes_[c].last_use > position || classes_[c].lent) continue;
@@ -159,7 +161,7 @@ void SegmentPlanner::give_cells() {
   for (const Planned& planned : planned_) {
     for (const tn_value value : graph_.node(planned.node).outputs()) {
       if (value == TN_NONE || leaving_.count(value) == 0 || cell_by_value_.count(value) != 0) continue;
-      AliasClass& c = classes_[class_by_value_[value]];
+      AliasClass& c = classes_[class_on(value, 0, true)];
       const tn_type type = store_.type(value);
       const std::vector<int64_t> dims(type.dims, type.dims + type.rank);
       const auto cell = static_cast<uint32_t>(cell_values_.size());
@@ -179,26 +181,35 @@ void SegmentPlanner::give_cells() {
   }
 }
 
+// The arena of one device's memory; `members` are the classes in it, in the order of its offsets.
+ArenaPlan SegmentPlanner::plan_space(uint32_t device, std::vector<uint32_t>* members) {
+  const uint64_t guard = device == 0 && environment_.options.guard ? buffer_alignment : 0;
+  const uint64_t alignment = device == 0
+                                 ? buffer_alignment
+                                 : std::max(buffer_alignment, devices_[device - 1]->properties().alignment);
+  std::vector<tn_buffer> buffers;
+  for (uint32_t i = 0; i < classes_.size(); ++i) {
+    const AliasClass& c = classes_[i];
+    if (c.place != Place::arena || c.bytes == 0 || c.device != device) continue;
+    members->push_back(i);
+    buffers.push_back({rounded_bytes(c.bytes) + guard, alignment, c.first_step, c.last_step});
+  }
+  Diagnostics said;
+  ArenaPlan plan = plan_arena(buffers, registries_.planners(), said);
+  run_graph_.diagnostics.append(said);
+  for (size_t i = 0; i < members->size(); ++i) classes_[(*members)[i]].offset = plan.offsets[i];
+  return plan;
+}
+
 void SegmentPlanner::place_arena() {
   Segment& segment = *segment_;
   std::vector<uint32_t> members;
-  std::vector<tn_buffer> buffers;
-  const uint64_t guard = environment_.options.guard ? buffer_alignment : 0;
-  for (uint32_t i = 0; i < classes_.size(); ++i) {
-    AliasClass& c = classes_[i];
-    if (c.place != Place::arena || c.bytes == 0) continue;
-    members.push_back(i);
-    buffers.push_back({rounded(c.bytes) + guard, buffer_alignment, c.first_step, c.last_step});
-  }
-  Diagnostics said;
-  const ArenaPlan plan = plan_arena(buffers, registries_.planners(), said);
-  run_graph_.diagnostics.append(said);
-  segment.arena_bytes = rounded(plan.arena_bytes);
+  const ArenaPlan plan = plan_space(0, &members);
+  segment.arena_bytes = rounded_bytes(plan.arena_bytes);
   segment.live_bound_bytes = plan.live_bound_bytes;
   segment.planner = plan.planner;
-  for (size_t i = 0; i < members.size(); ++i) {
-    AliasClass& c = classes_[members[i]];
-    c.offset = plan.offsets[i];
+  for (const uint32_t member : members) {
+    const AliasClass& c = classes_[member];
     if (environment_.explain) {
       segment.buffers.push_back(
           {std::string(graph_.name(c.value)), c.bytes, c.offset, c.first_step, c.last_step});
@@ -206,8 +217,10 @@ void SegmentPlanner::place_arena() {
     if (environment_.options.guard)
       segment.guarded.push_back({c.offset, c.bytes, c.first_step, c.last_step, c.value});
   }
+  if (segment.devices != nullptr) place_device_arenas();
   uint64_t workspace = 0;
   for (size_t i = 0; i < segment.steps.size(); ++i) {
+    if (segment.infos[i].device != 0) continue;
     const uint64_t workers = std::min(segment.steps[i].tiles, segment.thread_count);
     // A step whose tiles fit one worker still may see any worker number when it has two tiles or more.
     workspace =
@@ -227,7 +240,11 @@ void SegmentPlanner::add_pointer(uint32_t pointer, uint32_t alias_class) {
       segment.constant_pointers.emplace_back(pointer, c.constant);
       break;
     case Place::arena:
-      segment.arena_pointers.push_back({pointer, 0, c.offset});
+      if (c.device != 0) {
+        segment.devices->mapped.emplace_back(pointer, place_of(alias_class));
+      } else {
+        segment.arena_pointers.push_back({pointer, 0, c.offset});
+      }
       break;
     case Place::slot:
       segment.slot_pointers.push_back({pointer, c.cell, 0});
@@ -244,7 +261,7 @@ void SegmentPlanner::add_pointer(uint32_t pointer, uint32_t alias_class) {
 void SegmentPlanner::add_operand(tn_value value) {
   Operand operand;
   if (value != TN_NONE && !store_.is_absent(value)) {
-    const AliasClass& c = classes_[class_of(value)];
+    const AliasClass& c = classes_[class_on(value, 0, true)];
     const tn_type type = store_.type(value);
     operand.place = c.place;
     operand.kind = type.kind;
@@ -276,9 +293,10 @@ void SegmentPlanner::lay_out_pointers() {
     info.first_pointer = segment.pointer_count;
     info.input_count = n.input_count;
     info.output_count = n.output_count;
+    if (planned.device != 0) continue;  // its buffers come with the ops
     uint32_t pointer = segment.pointer_count;
     for (const tn_value value : n.inputs()) {
-      if (value != TN_NONE && !store_.is_absent(value)) add_pointer(pointer, class_of(value));
+      if (value != TN_NONE && !store_.is_absent(value)) add_pointer(pointer, class_on(value, 0));
       ++pointer;
     }
     for (const tn_value value : n.outputs()) {

@@ -64,6 +64,7 @@ std::string fallback_reason(const KernelPolicy& policy, const Selection& selecti
   std::string reason;
   for (const Candidate& candidate : selection.candidates) {
     if (candidate.kernel == &chosen || (candidate.kernel->record->flags & TN_KERNEL_REFERENCE) != 0) continue;
+    if (view(candidate.kernel->record->device) != view(chosen.record->device)) continue;
     if (!reason.empty()) reason += "; ";
     reason += string(candidate.kernel->record->id) + ": " + candidate.refusal;
   }
@@ -84,7 +85,8 @@ SegmentPlanner::SegmentPlanner(RunEnvironment& environment, RunGraph& graph, Reg
       nodes_(previous == nullptr ? program.nodes : previous->next.remaining),
       cell_values_(previous == nullptr ? first_cell_values(program) : previous->next.cell_values),
       store_(graph, cells, cell_values_),
-      segment_(std::make_shared<Segment>()) {
+      segment_(std::make_shared<Segment>()),
+      devices_(environment.devices.current()) {
   for (uint32_t i = 0; i < cell_values_.size(); ++i) cell_by_value_[cell_values_[i]] = i;
   if (previous != nullptr) {
     for (const KnownValue& known : previous->next.known) store_.restore(known);
@@ -100,8 +102,10 @@ std::shared_ptr<Segment> SegmentPlanner::plan() {
   select_kernels();
   assign_classes();
   give_cells();
+  if (segment_->devices != nullptr) order_ops();
   place_arena();
   lay_out_pointers();
+  if (segment_->devices != nullptr) finish_ops();
   conditions();
   continuation();
   segment_->plan_ms =
@@ -345,38 +349,58 @@ void SegmentPlanner::select_kernels() {
                                  dims_text({type.dims, static_cast<size_t>(type.rank)})));
     }
     uint32_t view_input = 0;
+    const auto take_as_view = [&] {
+      planned_.push_back({node, true, view_input, UINT32_MAX, 0});
+      view_roots_[graph_.node(node).output(0)] = root_of(graph_.node(node).input(view_input));
+    };
     if (plan_as_view(node, nullptr, &view_input)) {
-      planned_.push_back({node, true, view_input, UINT32_MAX});
+      take_as_view();
       continue;
     }
     PlanContext context(environment_, run_graph_, store_, node);
     Selection selection = select_kernel(registries_, environment_.options.kernels, context.view(), true);
     if (selection.found() && plan_as_view(node, &selection, &view_input)) {
-      planned_.push_back({node, true, view_input, UINT32_MAX});
+      take_as_view();
+      continue;
+    }
+    if (!devices_.empty()) {
+      add_choice(node, std::move(selection));
       continue;
     }
     tn_planned planned{};
     const KernelEntry* kernel = context.plan(selection, &planned);
     if (kernel != nullptr) {
-      add_step(node, context, selection, *kernel, planned);
-    } else if (can_expand(node)) {
-      to_expand.push_back(node);
+      planned_.push_back({node, false, 0, add_step(node, context, selection, *kernel, planned), 0});
     } else {
-      std::string text = "no kernel takes this node at the shapes of this run";
-      for (const Candidate& candidate : selection.candidates)
-        text += fmt::format("; {}: {}", string(candidate.kernel->record->id), candidate.refusal);
-      if (selection.candidates.empty()) text += "; no plugin that is loaded has one for this operator";
-      refused.error("", node_place(graph_, node), text);
+      no_kernel_for(node, {&selection, 1}, to_expand, refused);
     }
   }
+  if (!devices_.empty()) place_and_plan(to_expand, refused);
   refused.throw_if_errors(exit_job_failed);
   if (!to_expand.empty()) throw NeedsExpansion{std::move(to_expand)};
 }
 
-void SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection& selection,
-                              const KernelEntry& kernel, const tn_planned& planned) {
+void SegmentPlanner::no_kernel_for(tn_node node, std::span<const Selection> selections,
+                                   std::vector<tn_node>& to_expand, Diagnostics& refused) const {
+  if (can_expand(node)) {
+    to_expand.push_back(node);
+    return;
+  }
+  std::string text = "no kernel takes this node at the shapes of this run";
+  bool any = false;
+  for (const Selection& selection : selections) {
+    for (const Candidate& candidate : selection.candidates) {
+      text += fmt::format("; {}: {}", string(candidate.kernel->record->id), candidate.refusal);
+      any = true;
+    }
+  }
+  if (!any) text += "; no plugin that is loaded has one for this operator";
+  refused.error("", node_place(graph_, node), text);
+}
+
+uint32_t SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection& selection,
+                                  const KernelEntry& kernel, const tn_planned& planned) {
   Segment& segment = *segment_;
-  planned_.push_back({node, false, 0, static_cast<uint32_t>(segment.steps.size())});
   segment.infos.emplace_back();
   StepInfo& info = segment.infos.back();
   info.node = node;
@@ -398,6 +422,7 @@ void SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection& sel
     segment.packed_bytes += blob->bytes;
     segment.blobs.push_back(std::move(blob));
   }
+  return static_cast<uint32_t>(segment.steps.size() - 1);
 }
 
 void SegmentPlanner::conditions() {

@@ -15,10 +15,11 @@ namespace {
 constexpr uintptr_t wanted_alignment = 16;  // kernels may assume it of every tensor
 constexpr int most_expansions = 64;         // kernels that decline, one after another, in one run
 
-std::shared_ptr<RunGraph> lowered(std::unique_ptr<Graph> graph, const RunEnvironment& environment,
+std::shared_ptr<RunGraph> lowered(std::unique_ptr<Graph> graph, RunEnvironment& environment,
                                   std::vector<tn_node> expand, std::vector<tn_node> expanded_before) {
   LoweringOptions options;
   options.policy = environment.options.kernels;
+  for (const auto& device : environment.devices.current()) options.kinds.emplace_back(device->kind());
   options.precision_mode = environment.options.precision_mode;
   options.cpu_features = environment.cpu_features;
   options.thread_count = environment.pool->size();
@@ -48,14 +49,29 @@ std::vector<std::shared_ptr<Segment>> last_chain(RegionProgram& program) {
   return chain;
 }
 
-void count_kernels(const Graph& graph, const Segment& segment, RunStats& stats) {
+std::string device_name(const Segment& segment, const StepInfo& info) {
+  return info.device == 0 ? "cpu" : segment.devices->devices[info.device - 1]->name();
+}
+
+void count_kernels(const Graph& graph, const Segment& segment, bool has_devices, RunStats& stats) {
   for (const StepInfo& info : segment.infos) {
     ++stats.kernels[std::string(info.kernel->plugin)];
+    if (has_devices) ++stats.devices[device_name(segment, info)];
     if (!info.fallback.empty()) {
       stats.fallbacks.push_back(
           {std::string(graph.node_name(info.node)), std::string(graph.op_name(info.node)), info.fallback});
     }
   }
+}
+
+void count_copies(const Segment& segment, RunStats& stats) {
+  if (segment.devices == nullptr) return;
+  stats.copies += segment.devices->copies;
+  stats.copied_bytes += segment.devices->copied_bytes;
+  stats.device_constant_bytes += segment.devices->constant_bytes;
+  uint64_t arenas = 0;
+  for (const DevicePlan::Arena& arena : segment.devices->arenas) arenas += arena.arena_bytes;
+  stats.device_arena_bytes = std::max(stats.device_arena_bytes, arenas);
 }
 
 }  // namespace
@@ -266,12 +282,13 @@ RunStats Session::stats() const {
     stats.plan_ms += segment->plan_ms;
     if (!segment->planner.empty()) stats.planner = segment->planner;
     ++stats.segments;
-    count_kernels(*run_graph.graph, *segment, stats);
+    count_kernels(*run_graph.graph, *segment, !state_->environment.devices.empty(), stats);
+    count_copies(*segment, stats);
   }
   for (const auto& program : run_graph.programs) {
     if (program->region == Graph::main_region) continue;
     for (const std::shared_ptr<Segment>& segment : last_chain(*program)) {
-      count_kernels(*run_graph.graph, *segment, stats);
+      count_kernels(*run_graph.graph, *segment, !state_->environment.devices.empty(), stats);
       stats.plan_ms += segment->plan_ms;
     }
   }
@@ -287,11 +304,12 @@ std::vector<PlannedNode> Session::planned_nodes() const {
       const StepInfo& info = segment->infos[i];
       rows.push_back({info.node, std::string(graph.node_name(info.node)),
                       std::string(graph.op_name(info.node)), string(info.kernel->record->id),
-                      std::string(info.kernel->plugin), segment->steps[i].tiles, "kernel", info.selection});
+                      std::string(info.kernel->plugin), device_name(*segment, info), segment->steps[i].tiles,
+                      "kernel", info.placement, info.selection});
     }
     for (const auto& [node, how] : segment->stepless) {
-      rows.push_back(
-          {node, std::string(graph.node_name(node)), std::string(graph.op_name(node)), "", "", 0, how, ""});
+      rows.push_back({node, std::string(graph.node_name(node)), std::string(graph.op_name(node)), "", "",
+                      "cpu", 0, how, "", ""});
     }
   }
   std::stable_sort(rows.begin(), rows.end(), [&](const PlannedNode& a, const PlannedNode& b) {

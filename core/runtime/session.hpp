@@ -13,6 +13,7 @@
 #include "core/base/diagnostics.hpp"
 #include "core/graph/graph.hpp"
 #include "core/plugin/registries.hpp"
+#include "core/runtime/devices.hpp"
 #include "core/runtime/kernel_selection.hpp"
 #include "core/runtime/thread_pool.hpp"
 #include "core/runtime/value_handle.hpp"
@@ -23,6 +24,7 @@ struct RuntimeOptions {
   uint32_t threads = 0;  // 0: usable_processors()
   std::string precision_mode = "faithful";
   KernelPolicy kernels;
+  DevicePolicy devices;           // by default the host alone
   uint32_t plan_cache_size = 32;  // plans kept a region, the least recently used goes
   uint64_t random_seed = 0;       // of operators that draw numbers; 0: a new one for each session
   bool explain = false;           // keep every candidate of each node with its reason
@@ -86,14 +88,19 @@ struct RunStats {
   double plan_ms = 0;
   std::string planner;
   std::map<std::string, uint64_t> kernels;  // plugin -> nodes
+  std::map<std::string, uint64_t> devices;  // device -> nodes; empty when the host is all there is
+  uint64_t copies = 0, copied_bytes = 0;    // between devices, in one run
+  uint64_t device_arena_bytes = 0, device_constant_bytes = 0;  // of all devices but the host
   std::vector<Fallback> fallbacks;
 };
 // One row a node of the plan, in order of running; for `explain`, `profile` and the report.
 struct PlannedNode {
   tn_node node = TN_NONE;
   std::string name, op, kernel, plugin;
+  std::string device = "cpu";
   uint32_t tiles = 1;
   std::string how;        // "kernel", "view", "constant", "body"
+  std::string placement;  // why it is on that device, a line each; only with explain and several devices
   std::string selection;  // every candidate with its reason, see selection_text; only with explain
 };
 // One row an arena buffer; for `explain --memory`.

@@ -5,6 +5,7 @@
  * and many threads run it at once, so state is read-only while running. */
 #ifndef TENON_ABI_KERNELS_H
 #define TENON_ABI_KERNELS_H
+#include "device.h"
 #include "graph.h"
 #include "run.h"
 
@@ -101,6 +102,9 @@ typedef struct tn_plan_view {
   /* What the node belongs to: with graph_api, for kernels that read the body a fused node keeps. Types there
    * may still have symbols where the operands above have numbers. */
   tn_graph* graph;
+  /* The open device that the node is planned for, which outlives the plan; NULL on the host, and while a
+   * kernel is matched for a device that is not open yet. */
+  tn_device* device_handle;
 } tn_plan_view;
 
 typedef struct tn_planned {
@@ -110,6 +114,8 @@ typedef struct tn_planned {
   void* state; /* handed to fn in args; freed with free_state when the plan dies */
   void (*free_state)(void* state);
   uint64_t workspace_bytes; /* for each worker that runs tiles of this node; 64-byte aligned */
+  /* Of kernels for a device of a plugin (device.h), instead of fn and tiles. */
+  tn_enqueue_fn enqueue;
 } tn_planned;
 
 typedef struct tn_kernel_record {
@@ -118,7 +124,7 @@ typedef struct tn_kernel_record {
   tn_str id;                        /* "tenon.reference.conv/1" */
   tn_str op;                        /* "Conv", "tenon::SDPA" */
   int32_t min_version, max_version; /* 0: any; of the node's op_version */
-  tn_str device;                    /* "cpu" */
+  tn_str device;                    /* "cpu", or the kind of a device (device.h) */
   uint64_t cpu_features;            /* all required */
   int32_t rank;                     /* decides between equal costs; higher wins */
   uint32_t input_rule_count, output_rule_count, alias_count;

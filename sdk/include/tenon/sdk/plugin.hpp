@@ -98,6 +98,10 @@ class Plugin {
     planners_.push_back(r);
     return *this;
   }
+  Plugin& device(const tn_device_record* r) {
+    devices_.push_back(r);
+    return *this;
+  }
   Plugin& tensor_file(const tn_tensor_file_record* r) {
     formats_.push_back(r);
     return *this;
@@ -134,6 +138,7 @@ class Plugin {
     plain(frontends_, frontend_list_, TN_FRONTENDS_ID, &tn_frontend_list::frontends);
     plain(exporters_, exporter_list_, TN_EXPORTERS_ID, &tn_exporter_list::exporters);
     plain(planners_, planner_list_, TN_MEMORY_ID, &tn_planner_list::planners);
+    plain(devices_, device_list_, TN_DEVICE_ID, &tn_device_list::devices);
     plain(formats_, format_list_, TN_TENSOR_FILES_ID, &tn_tensor_file_list::formats);
     plain(transforms_, transform_list_, TN_TRANSFORMS_ID, &tn_transform_list::transforms);
     if (!rules_.empty()) {
@@ -181,6 +186,7 @@ class Plugin {
   std::vector<const tn_frontend_record*> frontends_;
   std::vector<const tn_exporter_record*> exporters_;
   std::vector<const tn_planner_record*> planners_;
+  std::vector<const tn_device_record*> devices_;
   std::vector<const tn_tensor_file_record*> formats_;
   std::vector<const tn_transform*> transforms_;
   std::vector<tn_rule_source> rules_;
@@ -190,6 +196,7 @@ class Plugin {
   tn_frontend_list frontend_list_{};
   tn_exporter_list exporter_list_{};
   tn_planner_list planner_list_{};
+  tn_device_list device_list_{};
   tn_tensor_file_list format_list_{};
   tn_transform_list transform_list_{};
   tn_rule_list rule_list_{};
