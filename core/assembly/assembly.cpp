@@ -17,6 +17,7 @@ RuntimeOptions runtime_options(const Manifest& m, bool explain) {
   r.kernels.prefer = m.kernels.prefer;
   r.kernels.pin = m.kernels.pin;
   r.kernels.deny = m.kernels.deny;
+  r.devices = {m.devices.all, m.devices.use, m.devices.pin, m.devices.deny};
   r.explain = explain;
   return r;
 }

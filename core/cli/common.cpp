@@ -38,6 +38,12 @@ void add_pipeline_options(CLI::App& app, PipelineOptions& o, bool target) {
       ->type_name("NAME|FILE")
       ->allow_extra_args(false);
   app.add_option("--precision", o.precision, "strict, exact, faithful (default), bf16, fp16 or fast");
+  app.add_option("--device", o.devices,
+                 "run on this device what it can run, the rest on the host (cpu: all); several: by cost; "
+                 "auto: by cost "
+                 "among all that plugins bring")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app.add_option("--threads", o.threads, "threads to run on; 0: all that this process may use")
       ->check(at_least_zero);
   app.add_option("--memory-limit", o.memory_limit,
@@ -88,6 +94,12 @@ Manifest read_target(const PipelineOptions& o) {
       throw Error(exit_bad_input, "--memory-limit " + o.memory_limit,
                   "is no amount of memory; expected a number of bytes, or 500MB, 2GiB and the like");
     mo.set.push_back("runtime.memory_limit=" + quoted(o.memory_limit));
+  }
+  if (o.devices == std::vector<std::string>{"auto"}) {
+    mo.set.push_back("devices.use=\"auto\"");
+  } else if (!o.devices.empty()) {
+    mo.set.push_back("devices.use=" + Json(o.devices).dump());
+    if (o.devices.size() == 1) mo.set.push_back("devices.pin.*=" + Json(o.devices.front()).dump());
   }
   if (o.threads >= 0) mo.set.push_back("runtime.threads=" + std::to_string(o.threads));
   const fs::path target(o.target);

@@ -99,8 +99,9 @@ int explain(const Options& o) {
     for (const auto& n : session->planned_nodes()) {
       names.push_back(n.name);
       if (wanted.count(n.name))
-        kernels += fmt::format("{} {}: {}{}\n{}", n.op, n.name, n.how, n.kernel.empty() ? "" : " " + n.kernel,
-                               n.selection);
+        kernels +=
+            fmt::format("{} {}: {}{}{}\n{}{}", n.op, n.name, n.how, n.kernel.empty() ? "" : " " + n.kernel,
+                        n.placement.empty() ? "" : " on " + n.device, n.placement, n.selection);
     }
     if (rules.empty() && kernels.empty())
       throw Error(exit_bad_input, "--node " + o.node,
@@ -130,7 +131,7 @@ void add_explain(CLI::App& app, Action& action) {
   add_pipeline_options(*verb, o->pipeline);
   verb->add_option("--rule", o->rule, "one rule or pass");
   verb->add_option("--node", o->node,
-                   "one node of the model: rules that looked at it, kernels it could run on");
+                   "one node of the model: rules that looked at it, kernels and devices it could run on");
   verb->add_option("-o,--output", o->lines, "write every record here, one JSON object a line (explain.jsonl)")
       ->type_name("FILE");
   verb->add_flag("--memory", o->memory, "the arena: lower bound, plan, who owns the peak");

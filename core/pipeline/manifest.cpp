@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 
 const Names top_keys = {
     "schema", "plugins", "lock", "model", "rules", "level", "pipeline", "switches", "switch_file",
-    "precision", "kernels", "runtime", "rules_verify", "choices", "inputs", "outputs", "on_error",
+    "precision", "kernels", "devices", "runtime", "rules_verify", "choices", "inputs", "outputs", "on_error",
     // the articles' words
     "optimization_level", "fusion_patterns", "fusion_switch_file", "precision_config", "memory_optimization",
     "computation_optimization", "communication_optimization",
@@ -66,6 +66,7 @@ class ManifestParser {
     switches(root, manifest);
     precision(root, manifest);
     kernels(root, manifest);
+    devices(root, manifest);
     runtime(root, manifest);
     files(root, manifest);
     const std::array<std::string, 2> on_errors = {"rollback", "stop"};
@@ -465,17 +466,43 @@ class ManifestParser {
     reader_.check_keys(at, known);
     manifest.kernels.prefer = reader_.texts(at, "prefer");
     manifest.kernels.deny = reader_.texts(at, "deny");
-    if (!ManifestReader::has(at, "pin")) return;
-    const JsonPlace pins = ManifestReader::child(at, "pin");
-    if (!reader_.expect_object(pins)) return;
-    for (const auto& item : pins.value->items()) {
-      const JsonPlace pin = ManifestReader::child(pins, item.key());
+    pins(at, "a kernel's id", manifest.kernels.pin);
+  }
+
+  void pins(const JsonPlace& parent, const std::string& expected, std::map<std::string, std::string>& to) {
+    if (!ManifestReader::has(parent, "pin")) return;
+    const JsonPlace all = ManifestReader::child(parent, "pin");
+    if (!reader_.expect_object(all)) return;
+    for (const auto& item : all.value->items()) {
+      const JsonPlace pin = ManifestReader::child(all, item.key());
       if (pin.value->is_string()) {
-        manifest.kernels.pin[item.key()] = pin.value->get<std::string>();
+        to[item.key()] = pin.value->get<std::string>();
       } else {
-        reader_.error("M204", pin, "expected a kernel's id; found " + ManifestReader::kind_name(*pin.value));
+        reader_.error("M204", pin,
+                      "expected " + expected + "; found " + ManifestReader::kind_name(*pin.value));
       }
     }
+  }
+
+  void devices(const JsonPlace& root, Manifest& manifest) {
+    if (!ManifestReader::has(root, "devices")) return;
+    const JsonPlace at = ManifestReader::child(root, "devices");
+    if (!reader_.expect_object(at)) return;
+    static const Names known = {"use", "pin", "deny"};
+    reader_.check_keys(at, known);
+    if (ManifestReader::has(at, "use") && ManifestReader::child(at, "use").value->is_string()) {
+      static const Names words = {"auto"};
+      reader_.choice(at, "use", "auto", words);
+    } else if (ManifestReader::has(at, "use")) {
+      manifest.devices.all = false;
+      manifest.devices.use = reader_.texts(at, "use");
+    }
+    pins(at, "a device's name", manifest.devices.pin);
+    if (!ManifestReader::has(at, "deny")) return;
+    const JsonPlace denied = ManifestReader::child(at, "deny");
+    if (!reader_.expect_object(denied)) return;
+    for (const auto& item : denied.value->items())
+      manifest.devices.deny[item.key()] = reader_.texts(denied, item.key().c_str());
   }
 
   void runtime(const JsonPlace& root, Manifest& manifest) {

@@ -56,6 +56,14 @@ struct KernelOptions {
   std::vector<std::string> deny;           // globs over kernel record ids
 };
 
+// Devices besides the host, and which nodes run where (docs/devices.md).
+struct DeviceOptions {
+  bool all = true;  // every device that loaded plugins bring; else those of `use`
+  std::vector<std::string> use;
+  std::map<std::string, std::string> pin;                // node name or operator -> device
+  std::map<std::string, std::vector<std::string>> deny;  // device -> node names or operators
+};
+
 struct RuntimeRequest {
   uint32_t threads = 0;  // 0: as many as the machine has for us
   bool deterministic = true;
@@ -84,6 +92,7 @@ struct Manifest {
   std::filesystem::path switch_file;  // absolute; empty: none
   PrecisionOptions precision;
   KernelOptions kernels;
+  DeviceOptions devices;
   RuntimeRequest runtime;
   RulesVerify rules_verify = RulesVerify::automatic;
   std::filesystem::path choices_file;  // absolute; what was decided by measuring; empty: none

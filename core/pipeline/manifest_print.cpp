@@ -118,6 +118,9 @@ std::string print_resolved(const Manifest& manifest, const PluginSet& plugins) {
   json["precision"] = Json{{"mode", manifest.precision.mode}, {"weights", "keep"}};
   json["kernels"] = Json{
       {"prefer", manifest.kernels.prefer}, {"pin", manifest.kernels.pin}, {"deny", manifest.kernels.deny}};
+  json["devices"] = Json{{"use", manifest.devices.all ? Json("auto") : Json(manifest.devices.use)},
+                         {"pin", manifest.devices.pin},
+                         {"deny", manifest.devices.deny}};
   json["runtime"] = Json{{"threads", manifest.runtime.threads},
                          {"streams", 1},
                          {"deterministic", manifest.runtime.deterministic},

@@ -11,8 +11,9 @@ namespace tenon {
 namespace {
 
 // Below these, what follows is one key whatever dots it has: names of inputs, nodes and rules have dots.
-constexpr std::array<std::string_view, 6> open_objects = {"switches", "model.shapes", "kernels.pin",
-                                                          "inputs",   "outputs",      "precision.ops"};
+constexpr std::array<std::string_view, 8> open_objects = {"switches",    "model.shapes", "kernels.pin",
+                                                          "devices.pin", "devices.deny", "inputs",
+                                                          "outputs",     "precision.ops"};
 
 std::vector<std::string> steps_of(std::string_view path) {
   for (const std::string_view open : open_objects) {

@@ -40,6 +40,11 @@ Json run_report_json(const RunReport& r) {
   j["segments"] = r.stats.segments;
   j["kernels"] = Json::object();
   for (const auto& [plugin, count] : r.stats.kernels) j["kernels"][plugin] = count;
+  j["devices"] = Json::object();
+  for (const auto& [device, count] : r.stats.devices) j["devices"][device] = count;
+  j["copies"] = r.stats.copies;
+  j["copied_bytes"] = r.stats.copied_bytes;
+  j["device_arena_bytes"] = r.stats.device_arena_bytes;
   j["fallbacks"] = Json::array();
   for (const auto& f : r.stats.fallbacks)
     j["fallbacks"].push_back({{"node", f.node}, {"op", f.op}, {"reason", f.reason}});
@@ -107,6 +112,18 @@ std::string run_report_text(const RunReport& r) {
   if (!r.stats.fallbacks.empty())
     s += fmt::format("\n         not the preferred kernel for {} nodes: {}", r.stats.fallbacks.size(),
                      fallback_reasons(r.stats.fallbacks));
+  if (!r.stats.devices.empty()) {
+    s += "\ndevices  ";
+    first = true;
+    for (const auto& [device, count] : r.stats.devices) {
+      s += fmt::format("{}{} {} node{}", first ? "" : ", ", device, count, count == 1 ? "" : "s");
+      first = false;
+    }
+    s += fmt::format("; {} cop{} of {} a run", r.stats.copies, r.stats.copies == 1 ? "y" : "ies",
+                     format_bytes(r.stats.copied_bytes));
+    if (r.stats.device_arena_bytes != 0)
+      s += fmt::format(", arena there {}", format_bytes(r.stats.device_arena_bytes));
+  }
   s += fmt::format("\nmemory   arena {} ({} without reuse, {}), lower bound {}",
                    format_bytes(r.stats.arena_bytes), format_bytes(r.stats.no_reuse_bytes),
                    percent_less(r.stats.no_reuse_bytes, r.stats.arena_bytes),
