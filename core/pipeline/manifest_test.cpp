@@ -281,3 +281,22 @@ TEST_CASE("runtime.memory_limit is a number of bytes, or text with a unit") {
             .front(),
         Catch::Contains("is no amount of memory"));
 }
+
+TEST_CASE("devices: which, pins and denials; nothing said means all") {
+  Diagnostics none;
+  const auto silent = parse("{}", none);
+  REQUIRE(silent);
+  CHECK(silent->devices.all);
+  Diagnostics diagnostics;
+  const auto manifest = parse(
+      R"({"devices": {"use": ["toy:1"], "pin": {"conv_7": "toy", "MatMul": "cpu"}, "deny": {"toy": ["Softmax"]}}})",
+      diagnostics);
+  REQUIRE(manifest);
+  CHECK_FALSE(manifest->devices.all);
+  CHECK(manifest->devices.use == std::vector<std::string>{"toy:1"});
+  CHECK(manifest->devices.pin.at("MatMul") == "cpu");
+  CHECK(manifest->devices.deny.at("toy") == std::vector<std::string>{"Softmax"});
+  Diagnostics wrong;
+  CHECK_FALSE(parse(R"({"devices": {"use": "toy", "pin": {"a": 1}, "deny": ["toy"], "dney": 1}})", wrong));
+  CHECK(wrong.error_count() == 4);
+}

@@ -50,6 +50,29 @@ grep -q '^acme  *1\.0\.0' "$scratch/list"
 "$tenon" run "$scratch/acme/model/acme.onnx" --plugin acme --inputs "$scratch/acme/model/input.npz" --outputs "$scratch/out.npz" -q
 $checks outputs "$scratch/out.npz" "$scratch/acme/model/expected.npz"
 
+echo "--- a device of an example's: nodes over it and the host, the host's numbers"
+cp -r examples/toy_device "$scratch/toy"
+rm -rf "$scratch/toy/build"
+cmake -S "$scratch/toy" -B "$scratch/toy/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/moved" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+cmake --build "$scratch/toy/build" -j 2 >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+run_toy=("$tenon" run "$scratch/toy/pipeline.json" --random --shape x:3,4)
+"${run_toy[@]}" --device cpu --outputs "$scratch/on_host.npz" --json >"$scratch/report.json"
+$checks report "$scratch/report.json" devices.toy=0 copies=0
+"${run_toy[@]}" --outputs "$scratch/out.npz" --json >"$scratch/report.json"
+$checks report "$scratch/report.json" devices.toy=4 devices.cpu=1 copies=4 kernels.toy=4
+$checks outputs "$scratch/out.npz" "$scratch/on_host.npz"
+"${run_toy[@]}" --set devices.pin.sum=cpu --outputs "$scratch/out.npz" --json >"$scratch/report.json"
+$checks report "$scratch/report.json" devices.toy=3 devices.cpu=2 copies=4
+$checks outputs "$scratch/out.npz" "$scratch/on_host.npz"
+"${run_toy[@]}" --outputs "$scratch/out.npz" >"$scratch/said"
+grep -q '^devices  cpu 1 node, toy 4 nodes; 4 copies of ' "$scratch/said"
+"$tenon" explain "$scratch/toy/pipeline.json" --node softmax --shape x:3,4 >"$scratch/explained"
+grep -q 'on toy: no kernel for Softmax' "$scratch/explained"
+if [ "$(cat examples/toy_device/*.hpp examples/toy_device/*.cpp | wc -l)" -ge 200 ]; then
+  echo "10-examples: examples/toy_device has grown to 200 lines and more" >&2
+  exit 1
+fi
+
 echo "--- bad plugins: one clear line each, and the run goes on"
 mkdir "$scratch/bad"
 head -c 3000 "$fixtures/libgood.so" >"$scratch/bad/libcut_short.so"
