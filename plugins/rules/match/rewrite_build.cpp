@@ -65,25 +65,59 @@ std::vector<tn_value> Rewriter::operands(sdk::Transaction& tx, const NewOperand&
   return {operand(tx, o)};
 }
 
+namespace {
+
+bool is_default(const tn_attr& a, const tn_attr_def& d) {
+  if (!d.has_default || a.kind != d.kind) return false;
+  switch (d.kind) {
+    case TN_ATTR_INT:
+      return a.u.i == d.default_int;
+    case TN_ATTR_FLOAT:
+      return a.u.f == d.default_float;
+    case TN_ATTR_STRING:
+      return sdk::view(a.u.s) == sdk::view(d.default_string);
+    case TN_ATTR_INTS:
+      return a.count == d.count && std::equal(a.u.ints, a.u.ints + a.count, d.default_ints);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 tn_node Rewriter::create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& own,
                          std::vector<tn_value> inputs, uint32_t results, tn_region region, tn_node before) {
   const tn_sym op = op_of(n);
   const tn_op_def* def = ops_.find(op);
   std::vector<OwnedAttribute> copied;
+  const auto is_set = [&](tn_sym name) {
+    const auto named = [&](const OwnedAttribute& o) { return o.name == name; };
+    return std::any_of(own.begin(), own.end(), named) || std::any_of(copied.begin(), copied.end(), named);
+  };
   for (const uint32_t from : n.copy_attrs) {
     const tn_node m = match_->node(from);
     if (m == TN_NONE) continue;
     const tn_node_info info = graph_.node(m);
+    // What the matched operator takes where nothing is said, the new one may take otherwise.
+    for (uint32_t k = 0; def && info.op != op && k < def->attr_count; ++k) {
+      const tn_attr_def& wanted = def->attrs[k];
+      const tn_sym name = graph_.api()->symbol(wanted.name);
+      tn_attr scratch{};
+      const tn_attr* a = effective_attribute(info, name, sdk::view(wanted.name), ops_, &scratch);
+      OwnedAttribute c;
+      if (a != &scratch || a->kind != wanted.kind || is_default(*a, wanted) || is_set(name) || !c.copy(*a))
+        continue;
+      c.name = name;
+      copied.push_back(std::move(c));
+    }
     const char* p = reinterpret_cast<const char*>(info.attrs);
     for (uint32_t i = 0; i < info.attr_count; ++i, p += info.attr_stride) {
       const auto& a = *reinterpret_cast<const tn_attr*>(p);
       bool known = !def;  // an operator takes only the attributes it has
       for (uint32_t k = 0; def && k < def->attr_count; ++k)
         known = known || graph_.api()->symbol(def->attrs[k].name) == a.name;
-      for (const auto& o : own) known = known && o.name != a.name;
-      for (const auto& o : copied) known = known && o.name != a.name;
       OwnedAttribute c;
-      if (known && c.copy(a)) copied.push_back(std::move(c));
+      if (known && !is_set(a.name) && c.copy(a)) copied.push_back(std::move(c));
     }
   }
   sdk::NodeSpec spec;
