@@ -130,7 +130,7 @@ TEST_CASE(
     "serves") {
   const fs::path at = fresh("unreadable");
   test::Unprivileged user(at);
-  if (!user.can_switch()) return;
+  if (!user.can_switch(test::build_dir())) return;
   const fs::path closed = at / "closed", read_only = at / "read_only";
   put("good", closed);
   put("good", read_only);

@@ -1,5 +1,6 @@
 // Permissions count for ordinary users alone, and tests may run as root: then they act as nobody for a while.
 #pragma once
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,11 +22,13 @@ class Unprivileged {
     }
     chmod(folder.c_str(), 0777);
   }
-  // False: root, and not allowed to become another; nothing can be tested.
-  bool can_switch() const {
+  // False: root, and not allowed to become another, or the other cannot get to `needed`; nothing can be
+  // tested.
+  bool can_switch(const std::filesystem::path& needed) const {
     if (geteuid() != 0) return true;
     if (seteuid(nobody) != 0) return false;
-    return seteuid(0) == 0;
+    const bool reached = faccessat(AT_FDCWD, needed.c_str(), R_OK | X_OK, AT_EACCESS) == 0;
+    return seteuid(0) == 0 && reached;
   }
   template <class Body>
   void with(Body&& body) {
