@@ -186,6 +186,22 @@ TEST_CASE("fused convolutions whose windows meet padding only keep their residua
   }
 }
 
+TEST_CASE("activations behind products keep NaN") {
+  const std::string nan = "  const %k: float32[12,1] = [1,1,1,nan,1,1,1,1,1,1,1,1]\n";
+  for (const std::string act : {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Swish",
+                                "Clip", "Gelu", "Elu", "Mish"}) {
+    const std::string activation = "activation = \"" + act +
+                                   "\", alpha = " + (act == "Clip" ? "-0.5" : "0.3") +
+                                   ", beta = 0.7}\n  output %y as \"y\"\n";
+    compare("  input %x: float32[1,8,12,12]\n" + nan + constant("w", {16, 8, 1, 1}, 7) +
+                "  %z = Mul(%x, %k)\n  %y = tenon::FusedConv(%z, %w) {kernel_shape = [1,1], " + activation,
+            1e-4, 1e-4);
+    compare("  input %x: float32[12,48]\n" + nan + constant("w", {48, 16}, 7) +
+                "  %z = Mul(%x, %k)\n  %y = tenon::FusedMatMul(%z, %w) {" + activation,
+            1e-4, 1e-4);
+  }
+}
+
 TEST_CASE("functions of numbers far out, of infinities and of NaN") {
   for (const char* op : {"Exp", "Log", "Sqrt", "Sigmoid", "Tanh", "Softplus", "Elu", "Erf", "Relu",
                          "Reciprocal", "Abs", "HardSigmoid", "Floor", "Round", "Mish"})

@@ -24,7 +24,6 @@ struct Part {
   dnnl::matmul primitive;
   memory::desc a, b, c, scratchpad;
   const void* packed;
-  bool act_inside;
 };
 struct Packed {
   int64_t m, k, n;
@@ -32,19 +31,6 @@ struct Packed {
   bool bias;
   std::vector<Part> parts;
 };
-
-bool post_activation(const Activation& a, dnnl::post_ops& ops) {
-  using dnnl::algorithm;
-  switch (a.kind) {
-    case Act::None:
-      return true;
-    case Act::Relu:
-      ops.append_eltwise(1, algorithm::eltwise_relu, 0, 0);
-      return true;
-    default:
-      return false;  // ours are as fast and more exact
-  }
-}
 
 int run_packed(const tn_kernel_args* args, uint32_t tile, uint32_t worker) noexcept {
   const auto& s = state<Packed>(args);
@@ -64,9 +50,8 @@ int run_packed(const tn_kernel_args* args, uint32_t tile, uint32_t worker) noexc
   } catch (...) {
     return TN_ERR_INTERNAL;
   }
-  if (!bias && (p.act_inside || s.act.kind == Act::None)) return 0;
-  const Activation act = p.act_inside ? Activation{} : s.act;
-  for (int64_t r = 0; r < p.rows; ++r) finish_columns(act, c + r * s.n, bias, p.columns);
+  if (!bias && s.act.kind == Act::None) return 0;
+  for (int64_t r = 0; r < p.rows; ++r) finish_columns(s.act, c + r * s.n, bias, p.columns);
   return 0;
 }
 
@@ -91,9 +76,6 @@ void plan_packed(const PlanView& v, Planned& out, int64_t m, int64_t k, int64_t 
     if (p.columns == 0 || p.rows == 0) continue;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    dnnl::post_ops ops;
-    p.act_inside = !bias && post_activation(act, ops);
-    attr.set_post_ops(ops);
     p.a = memory::desc({p.rows, k}, f32, memory::dims{k, 1});
     p.c = memory::desc({p.rows, p.columns}, f32, memory::dims{n, 1});
     // Few rows: reading the weights is all the work, and the plain layout reads best when it is the layout
