@@ -1,6 +1,6 @@
 """Checks that 10-examples.sh makes, with the standard library alone.
 
-    outputs FOUND.npz EXPECTED.npz    the same names, shapes and float32 values (rtol 1e-4, atol 1e-5)
+    outputs FOUND.npz EXPECTED.npz    the same names, shapes and values (rtol 1e-4, atol 1e-5)
     report REPORT.json KEY=VALUE...   fields of `tenon run --json`; a number that is absent counts as 0
     readme README.md FOLDER           every ```sh block behind a line `<!-- ci -->` becomes FOLDER/NN.sh
     links FILE.md...                  every relative link leads to something
@@ -28,9 +28,10 @@ def read_npz(path):
             width = 2 if data[6] == 1 else 4
             end = 8 + width + int.from_bytes(data[8 : 8 + width], "little")
             header = ast.literal_eval(data[8 + width : end].decode())
-            if header["descr"] != "<f4" or header["fortran_order"]:
-                sys.exit(f"{path}: {member} is {header}, expected float32 in C order")
-            values = array.array("f")
+            kinds = {"<f4": "f", "<f8": "d", "<i8": "q"}
+            if header["descr"] not in kinds or header["fortran_order"]:
+                sys.exit(f"{path}: {member} is {header}, expected float32, float64 or int64 in C order")
+            values = array.array(kinds[header["descr"]])
             values.frombytes(data[end:])
             if math.prod(header["shape"]) != len(values):
                 sys.exit(f"{path}: {member} has {len(values)} values for shape {header['shape']}")

@@ -45,7 +45,7 @@ def raw_strings(path):
 
 
 def models(onnx_folder):
-    paths = glob.glob(f"{ROOT}/tests/cases/*/model.onnx") + glob.glob(f"{ROOT}/examples/*/model/*.onnx")
+    paths = glob.glob(f"{ROOT}/tests/cases/*/model.onnx")
     by_kind = {}
     for path in glob.glob(f"{onnx_folder}/*/model.onnx") if onnx_folder else []:
         # test_add_bcast and test_add_uint8 are of one kind; three of each are enough to mutate.
@@ -107,6 +107,8 @@ def main():
         text = re.sub(r"^\s*//.*$", "", read(path).decode(), flags=re.MULTILINE)
         for rule in json.loads(text)["rules"]:
             folder["rules"].add(json.dumps({"schema": "tenon.rules/1", "rules": [rule]}).encode())
+    for path in glob.glob(f"{ROOT}/examples/*/*.graph"):
+        folder["text"].add(read(path))
     tests = glob.glob(f"{ROOT}/**/*_test.cpp", recursive=True)
     for path in tests:
         for text in raw_strings(path):

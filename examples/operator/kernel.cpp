@@ -2,7 +2,7 @@
 #include <cmath>
 #include <memory>
 
-#include "acme.hpp"
+#include "soft_clamp.hpp"
 
 namespace acme {
 
@@ -41,7 +41,7 @@ void plan(const PlanView& view, Planned& planned) {
 
 }  // namespace
 
-void add_soft_clamp_kernel(Plugin& plugin) {
+void add_kernel(Plugin& plugin) {
   plugin.kernel("com.acme.soft_clamp/1", "com.acme::SoftClamp")
       .input({TN_FLOAT32})
       .output({TN_FLOAT32})

@@ -1,5 +1,5 @@
 // The operator: its schema, what type the result has, and what it means in plain ONNX operators.
-#include "acme.hpp"
+#include "soft_clamp.hpp"
 
 namespace acme {
 
@@ -50,7 +50,7 @@ void decompose(Editor& edit, const Node& node) {
 
 }  // namespace
 
-void add_soft_clamp_op(Plugin& plugin) {
+void add_operator(Plugin& plugin) {
   plugin.op("com.acme", "SoftClamp", 1, 1)
       .doc("limit * tanh(X / limit), element by element: small values stay, none leaves [-limit, limit].")
       .flags(TN_OP_ELEMENTWISE)

@@ -1,19 +1,25 @@
-// The pass drop_redundant_clip: a Clip right behind a SoftClamp whose bounds lie outside [-limit, limit] cuts
-// nothing off and goes. Exact: tanh is within [-1, 1], and neither operator changes a NaN.
+// The pass drop_redundant_clip: a Clip behind an operator that keeps within its bounds anyway cuts nothing
+// off and goes. Neither Clip nor those operators change a NaN.
 //
-// Needs constant bounds (so `fold` comes before) and finds more after `fuse` has made SoftClamps. The
-// SoftClamp may have further readers; it is not changed.
+// Needs constant bounds, so `fold` comes before. The operator before it may have further readers; it is not
+// changed.
 #include <limits>
 
-#include "acme.hpp"
-
-namespace acme {
-
-using namespace tenon::sdk;
+#include "tenon/sdk/pass.hpp"
+#include "tenon/sdk/plugin.hpp"
 
 namespace {
 
+using namespace tenon::sdk;
+
 constexpr const char* pass_name = "drop_redundant_clip";
+
+struct Bounded {
+  const char* op;
+  double least, greatest;
+};
+constexpr Bounded bounded[] = {
+    {"Tanh", -1, 1}, {"Sigmoid", 0, 1}, {"Softmax", 0, 1}, {"Sin", -1, 1}, {"Cos", -1, 1}};
 
 // A bound of Clip: absent is no bound; nothing when it is not one known number.
 std::optional<double> bound(const GraphView& graph, tn_value value, double absent) {
@@ -34,9 +40,11 @@ enum class Outcome { no_match, kept, removed, limit_reached };
 
 Outcome visit(Pass& pass, const GraphView& graph, const Node& clip) {
   const tn_node producer = graph.producer(clip.input(0));
-  if (producer == TN_NONE || graph.node(producer).op_name() != "com.acme::SoftClamp")
-    return Outcome::no_match;
-  const double limit = graph.node(producer).attrs().get_float("limit", 0);
+  if (producer == TN_NONE) return Outcome::no_match;
+  const Bounded* range = nullptr;
+  for (const Bounded& candidate : bounded)
+    if (graph.node(producer).op_name() == candidate.op) range = &candidate;
+  if (range == nullptr) return Outcome::no_match;
   const auto low = bound(graph, clip.input(1), -std::numeric_limits<double>::infinity());
   const auto high = bound(graph, clip.input(2), std::numeric_limits<double>::infinity());
   if (!low || !high) {
@@ -44,10 +52,15 @@ Outcome visit(Pass& pass, const GraphView& graph, const Node& clip) {
                  "run fold before this pass");
     return Outcome::kept;
   }
-  if (*low > -limit || *high < limit) {
+  // A kernel may round past the last value by a bit, which `strict` keeps as it is.
+  const bool strict = pass.precision() == "strict";
+  const bool holds =
+      strict ? *low<range->least&& * high> range->greatest : *low <= range->least && *high >= range->greatest;
+  if (!holds) {
     pass.explain(TN_REASON_GUARD, pass_name, clip.id(),
-                 format("the bounds are [%g, %g], limit is %g", *low, *high, limit),
-                 "min <= -limit and max >= limit");
+                 format("the bounds are [%g, %g], %s is within [%g, %g]", *low, *high, range->op,
+                        range->least, range->greatest),
+                 strict ? "min < least and max > greatest" : "min <= least and max >= greatest");
     return Outcome::kept;
   }
   Transaction edit = pass.edit(pass_name);
@@ -80,16 +93,20 @@ void run(Pass& pass) {
   if (matched) pass.count(pass_name, matched, applied);
 }
 
-}  // namespace
-
-void add_redundant_clip_pass(Plugin& plugin) {
+void provide(Plugin& plugin) {
+  plugin.id(TENON_PLUGIN_ID).name(TENON_PLUGIN_NAME).version(TENON_PLUGIN_VERSION);
+  plugin.vendor("Acme").license("Apache-2.0").summary("the pass drop_redundant_clip");
   plugin.pass(pass_name)
-      .summary("remove a Clip whose bounds a SoftClamp keeps anyway")
-      .doc("Run it after fold (bounds must be constants) and after fuse (which makes SoftClamps). Exact.")
+      .summary("remove a Clip that cuts nothing off")
+      .doc(
+          "Run it after fold, as bounds must be constants. Exact, but for a last bit where a bound is the "
+          "range's end.")
       .level(1)
       .flags(TN_PASS_IDEMPOTENT)
-      .after("fuse")
+      .after("fold")
       .run<run>();
 }
 
-}  // namespace acme
+}  // namespace
+
+TENON_PLUGIN(provide)
