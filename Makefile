@@ -1,8 +1,8 @@
-# make build | test | demo | format | check-format | tidy | install PREFIX=...
+# make build | test | demo | format | check-format | tidy | reference | install PREFIX=...
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: build test demo format check-format tidy install bootstrap
+.PHONY: build test demo format check-format tidy reference install bootstrap
 
 build:
 	cmake --preset release
@@ -28,6 +28,10 @@ check-format:
 
 tidy:
 	scripts/tidy
+
+reference:  # build/reference/html, from the headers' comments; doxygen comes with scripts/bootstrap --dev
+	mkdir -p build/reference
+	doxygen docs/Doxyfile
 
 install: build
 	cmake --install build --prefix $(PREFIX)
