@@ -19,7 +19,7 @@ function(tenon_share folder destination)
     COMMENT "Copying ${folder}/ to share/tenon/${destination}"
     VERBATIM)
   add_custom_target("share_${destination}" ALL DEPENDS "${stamp}")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/" DESTINATION "share/tenon/${destination}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/" DESTINATION "share/tenon/${destination}" USE_SOURCE_PERMISSIONS)
 endfunction()
 
 tenon_share(rules rules)

@@ -25,7 +25,7 @@ def filtered(source):
     lines_of_file = re.match(r"(?://[^\n]*\n)+", source)
     if lines_of_file:  # a C++ header that begins with // lines
         lines = [escaped(line[2:]) for line in lines_of_file.group().rstrip("\n").split("\n")]
-        out.append("/** @file " + "\n".join(lines) + " */\n")
+        out.append("/** @file\n" + "\n".join(lines) + " */\n")
         at, first = lines_of_file.end(), False
     for match in COMMENT.finditer(source, at):
         text = match.group()
@@ -39,7 +39,7 @@ def filtered(source):
         if text.startswith("//"):
             out.append("///" + escaped(text[3:]) if text.startswith("///") else "//" + text[2:])
         elif first and not before:
-            out.append(block(text, "** @file"))
+            out.append(block(text, "** @file\n"))
         elif not before and not rest:
             out.append(block(text, "**"))
         elif before and not rest and not before.startswith("#"):

@@ -1,5 +1,7 @@
 // msopgen's operator definitions: the parts of a kernel project that depend on them.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "core/base/text.hpp"
@@ -66,6 +68,20 @@ bool is_identifier(const std::string& text) {
              std::string::npos;
 }
 
+// What generated kernels use themselves, and C++'s own words that a definition is likely to have.
+constexpr const char* taken_names =
+    " args tile s range i in out state int float double char bool short long signed unsigned auto const "
+    "static "
+    "class struct union enum namespace template typename this new delete operator default switch case if "
+    "else "
+    "for while do break continue return goto try catch throw true false and or not xor using public private "
+    "protected virtual void volatile register inline extern mutable friend explicit export sizeof typedef ";
+
+// The name of an operand as a variable of C++.
+std::string variable_name(const std::string& name) {
+  return std::string(taken_names).find(" " + name + " ") == std::string::npos ? name : name + "_";
+}
+
 class Reader {
  public:
   Reader(const JsonSource& source, std::string domain, std::string id, Diagnostics& diagnostics)
@@ -108,6 +124,14 @@ class Reader {
     return json[key];
   }
 
+  // The text under a key; `absent` when it is not there.
+  std::string text_of(const Json& json, const std::string& below, const char* key, const char* absent) {
+    if (!json.is_object() || !json.contains(key)) return absent;
+    if (json[key].is_string()) return json[key];
+    error(below + "/" + key, std::string("\"") + key + "\" is no text", "a word in quotes");
+    return absent;
+  }
+
   // Operands with the same list of types are of one type: msopgen's lists go together column by column.
   std::string variable_of(const std::vector<const Types*>& types) {
     const auto known = std::find(variables_.begin(), variables_.end(), types);
@@ -127,7 +151,11 @@ class Reader {
       const std::string below = "/" + std::string(key) + "/" + std::to_string(i);
       Operand operand;
       operand.name = name_of(json, below, "name");
+      if (std::any_of(found.begin(), found.end(), [&](const Operand& o) { return o.name == operand.name; }))
+        error(below + "/name", "'" + operand.name + "' stands here twice", "a name of its own for each");
       const Json types = json.is_object() ? json.value("type", Json()) : Json();
+      if (types.is_array() && types.empty())
+        error(below + "/type", "is an empty list", "such as \"float\"; a list of them for several");
       for (const Json& type : types.is_array() ? types : Json::array({types})) {
         const Types* known = type.is_string() ? type_named(type) : nullptr;
         if (known == nullptr)
@@ -139,8 +167,7 @@ class Reader {
         else if (std::find(operand.types.begin(), operand.types.end(), known) == operand.types.end())
           operand.types.push_back(known);
       }
-      const std::string param =
-          json.is_object() ? json.value("param_type", std::string("required")) : "required";
+      const std::string param = text_of(json, below, "param_type", "required");
       if (param == "optional")
         operand.flags = "TN_PARAM_OPTIONAL";
       else if (param == "dynamic" && i + 1 == op[key].size() && !results)
@@ -157,10 +184,14 @@ class Reader {
   std::string attributes(const Json& op) {
     std::string text;
     const Json list = op.value("attr", Json::array());
+    if (!list.is_array()) {
+      error("/attr", "is no list", "a list of {\"name\": ..., \"type\": ...}");
+      return text;
+    }
     for (size_t i = 0; i < list.size(); ++i) {
       const Json& json = list[i];
       const std::string below = "/attr/" + std::to_string(i), name = name_of(json, below, "name");
-      const std::string type = json.is_object() ? json.value("type", std::string()) : "";
+      const std::string type = text_of(json, below, "type", "");
       const auto kind =
           std::find_if(std::begin(attribute_kinds), std::end(attribute_kinds), [&](const AttributeKind& k) {
             return !type.empty() && std::string(k.names).find(" " + lower(type) + " ") != std::string::npos;
@@ -170,7 +201,7 @@ class Reader {
               "int, float, bool, str, list_int, list_float or list_str");
         continue;
       }
-      const bool required = json.value("param_type", std::string("optional")) == "required";
+      const bool required = text_of(json, below, "param_type", "optional") == "required";
       const Json given =
           json.contains("default_value") ? json["default_value"] : json.value("defaultValue", Json());
       std::string value = given.is_string() ? given.get<std::string>() : given.is_null() ? "" : given.dump();
@@ -183,9 +214,12 @@ class Reader {
         text += "      .attr_string(\"" + name + "\", " + tenon::quoted(value) + ")\n";
       } else {
         char* end = nullptr;
-        std::strtod(value.c_str(), &end);
-        if (*end != '\0') {
-          error(below, "the default '" + value + "' is no number", "a number, as the type is " + type);
+        const double number = std::strtod(value.c_str(), &end);
+        const bool whole = std::string(kind->kind) == "TN_ATTR_INT";
+        if (*end != '\0' || !std::isfinite(number) ||
+            (whole && value.find_first_of(".eExXpP") != value.npos)) {
+          error(below, "the default '" + value + "' is no " + (whole ? "whole number" : "number"),
+                "a number, as the type is " + type);
           continue;
         }
         text += std::string("      .") + kind->builder + "(\"" + name + "\", " + value + ")\n";
@@ -219,8 +253,10 @@ class Reader {
         variables += (i ? ", " : "") + std::string(variables_[v][i]->dtype);
       variables += "})\n";
     }
-    if (in.empty() || std::none_of(in.begin(), in.end(), [](const Operand& o) { return o.flags.empty(); }))
-      return error("/input_desc", "has no required operand", "a result's shape is taken from the first one");
+    if (in.empty() || !in[0].flags.empty())
+      return error(in.empty() ? "/input_desc" : "/input_desc/0",
+                   in.empty() ? "has no operand" : "the first operand is not required",
+                   "the results' shapes are taken from it");
     std::string infer;
     for (size_t i = 0; i < out.size(); ++i) {
       const std::string n = std::to_string(i);
@@ -245,18 +281,18 @@ class Reader {
     std::string body;
     for (size_t i = 0; i < in.size(); ++i)
       if (in[i].flags.empty())
-        body += "  const auto* " + in[i].name + " = in<" + in[i].types.front()->cpp + ">(args, " +
-                std::to_string(i) + ");\n";
+        body += "  const auto* " + variable_name(in[i].name) + " = in<" + in[i].types.front()->cpp +
+                ">(args, " + std::to_string(i) + ");\n";
     for (size_t i = 0; i < out.size(); ++i)
       body += "  auto* " + out[i].name + "_out = out<" + std::string(out[i].types.front()->cpp) + ">(args, " +
               std::to_string(i) + ");\n";
     std::string loop;
     for (const Operand& result : out)
       loop += "    " + result.name + "_out[i] = static_cast<" + std::string(result.types.front()->cpp) +
-              ">(" + in.front().name + "[i]);\n";
+              ">(" + variable_name(in.front().name) + "[i]);\n";
     std::string used;
     for (size_t i = 1; i < in.size(); ++i)
-      if (in[i].flags.empty()) used += "  (void)" + in[i].name + ";\n";
+      if (in[i].flags.empty()) used += "  (void)" + variable_name(in[i].name) + ";\n";
     kernels_ += "int run_" + name +
                 "(const tn_kernel_args* args, uint32_t tile, uint32_t) {\n  const State& s = "
                 "state<State>(args);\n  const Range range = tile_range(s.count, s.tiles, tile, 16);\n" +

@@ -20,7 +20,7 @@ tenon="$scratch/moved/bin/tenon"
 cd "$scratch"
 
 # Its answer to a kind that is none names all there are.
-kinds=$("$tenon" plugins new some --kind none 2>&1 | sed -n 's/.*there are //p' | tr -d ',')
+kinds=$({ "$tenon" plugins new some --kind none 2>&1 || true; } | sed -n 's/.*there are //p' | tr -d ',')
 [ "$(wc -w <<<"$kinds")" -ge 6 ] || { echo "12-plugin-kinds: expected six kinds or more, found: $kinds" >&2; exit 1; }
 
 # A host without `tenon plugins check` cannot run the test that calls it.
