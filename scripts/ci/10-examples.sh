@@ -28,7 +28,7 @@ tenon="$scratch/moved/bin/tenon"
 export PATH="$scratch/moved/bin:$PATH"
 # A host without `tenon plugins check` cannot run the tests that call it.
 left_out=
-"$tenon" plugins check --help >/dev/null 2>&1 || left_out="--exclude-regex ^conformance$"
+"$tenon" plugins --help | grep -q "^  check " || left_out="--exclude-regex ^conformance$"
 mkdir "$scratch/examples"
 for cmake_list in $(grep -l tenon_add_plugin examples/*/CMakeLists.txt); do
   example=$(basename "$(dirname "$cmake_list")")

@@ -25,7 +25,7 @@ kinds=$({ "$tenon" plugins new some --kind none 2>&1 || true; } | sed -n 's/.*th
 
 # A host without `tenon plugins check` cannot run the test that calls it.
 left_out=
-"$tenon" plugins check --help >/dev/null 2>&1 || left_out="--exclude-regex ^conformance$"
+"$tenon" plugins --help | grep -q "^  check " || left_out="--exclude-regex ^conformance$"
 
 make_one() {  # name, arguments of `plugins new`
   local name=$1 begin=$EPOCHREALTIME
