@@ -18,7 +18,7 @@ done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export TENON_CACHE_DIR="$scratch/cache"  # nothing remembered from other runs
-checks="python3 scripts/ci/example_checks.py"
+checks="python3 $PWD/scripts/ci/example_checks.py"
 
 echo "--- install, and build each example outside the tree"
 cmake --install "$build" --prefix "$scratch/installed" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
@@ -100,11 +100,7 @@ grep -q '^soft_clamp  *1\.0\.0' "$scratch/list"
 $checks outputs "$scratch/out.npz" "$scratch/expected.npz"
 
 echo "--- a device of an example's: nodes over it and the host, the host's numbers"
-cp -r examples/toy_device "$scratch/toy"
-rm -rf "$scratch/toy/build"
-cmake -S "$scratch/toy" -B "$scratch/toy/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/moved" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
-cmake --build "$scratch/toy/build" -j 2 >"$scratch/log" || { cat "$scratch/log"; exit 1; }
-run_toy=("$tenon" run "$scratch/toy/pipeline.json" --random --shape x:3,4)
+run_toy=("$tenon" run "$scratch/examples/toy_device/pipeline.json" --random --shape x:3,4)
 "${run_toy[@]}" --device cpu --outputs "$scratch/on_host.npz" --json >"$scratch/report.json"
 $checks report "$scratch/report.json" devices.toy=0 copies=0
 "${run_toy[@]}" --outputs "$scratch/out.npz" --json >"$scratch/report.json"
@@ -115,12 +111,8 @@ $checks report "$scratch/report.json" devices.toy=3 devices.cpu=2 copies=4
 $checks outputs "$scratch/out.npz" "$scratch/on_host.npz"
 "${run_toy[@]}" --outputs "$scratch/out.npz" >"$scratch/said"
 grep -q '^devices  cpu 1 node, toy 4 nodes; 4 copies of ' "$scratch/said"
-"$tenon" explain "$scratch/toy/pipeline.json" --node softmax --shape x:3,4 >"$scratch/explained"
+"$tenon" explain "$scratch/examples/toy_device/pipeline.json" --node softmax --shape x:3,4 >"$scratch/explained"
 grep -q 'on toy: no kernel for Softmax' "$scratch/explained"
-if [ "$(cat examples/toy_device/*.hpp examples/toy_device/*.cpp | wc -l)" -ge 200 ]; then
-  echo "10-examples: examples/toy_device has grown to 200 lines and more" >&2
-  exit 1
-fi
 
 echo "--- bad plugins: one clear line each, and the run goes on"
 mkdir "$scratch/bad"

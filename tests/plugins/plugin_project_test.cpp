@@ -62,7 +62,7 @@ const std::string x = R"({"name": "x", "type": ["float"]})", y = R"({"name": "y"
 TEST_CASE("every kind is written whole: no placeholder is left, and the parts that all have are there") {
   set_install_root(test::build_dir());
   const std::vector<std::string> kinds = cli::plugin_kinds();
-  for (const char* kind : {"exporter", "frontend", "kernel", "pass", "planner", "rules"})
+  for (const char* kind : {"device", "exporter", "frontend", "kernel", "pass", "planner", "rules"})
     CHECK(std::find(kinds.begin(), kinds.end(), kind) != kinds.end());
   for (const std::string& kind : kinds) {
     INFO(kind);
@@ -102,7 +102,7 @@ TEST_CASE("a name, a kind and an id that are wrong are told with what is expecte
               "soft_clip\n");
   CHECK_THAT(with([](NewPlugin& p) { p.kind = "kernal"; }),
              Catch::StartsWith("2\n--kind: 'kernal' is no kind; did you mean 'kernel'?; there are ") &&
-                 Catch::Contains("exporter, frontend, kernel, pass, planner, rules"));
+                 Catch::Contains("device, exporter, frontend, kernel, pass, planner, rules"));
   for (const char* kind : {"common", "snippets", "kernel_from", "..", ""})
     CHECK_THAT(with([&](NewPlugin& p) { p.kind = kind; }), Catch::Contains("is no kind"));
   for (const char* id : {"acme", "com..clip", "Com.acme", "com.acme.", "com/acme.x", "com.a b"})
