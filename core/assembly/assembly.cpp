@@ -18,6 +18,7 @@ RuntimeOptions runtime_options(const Manifest& m, bool explain) {
   r.kernels.pin = m.kernels.pin;
   r.kernels.deny = m.kernels.deny;
   r.devices = {m.devices.all, m.devices.use, m.devices.pin, m.devices.deny};
+  r.isolate = m.runtime.isolate;
   r.explain = explain;
   return r;
 }

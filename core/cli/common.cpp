@@ -49,6 +49,10 @@ void add_pipeline_options(CLI::App& app, PipelineOptions& o, bool target) {
   app.add_option("--memory-limit", o.memory_limit,
                  "what tensors may take together, as in 500MB or 2GiB; default: what the machine has")
       ->type_name("SIZE");
+  app.add_option("--isolate", o.isolate,
+                 "run this plugin's kernels in processes of their own, so that a crash of one is an error")
+      ->type_name("PLUGIN")
+      ->allow_extra_args(false);
   app.add_option("--fusion_switch_file", o.switch_file, "switches of passes and rules, a file")
       ->type_name("FILE");
   app.add_option("--optimization_switch", o.switches, "switches of passes and rules: \"A:on;B:off\"");
@@ -111,6 +115,7 @@ Manifest read_target(const PipelineOptions& o) {
     mo.model_path = target;
     m = default_manifest(mo, findings);
   }
+  m.runtime.isolate.insert(m.runtime.isolate.end(), o.isolate.begin(), o.isolate.end());
   if (!o.quiet) print_findings(findings.all(), false);
   findings.throw_if_errors(exit_bad_input);
   for (const auto& r : o.rules) m.rules.push_back(rule_request(r, "--rules " + r));
@@ -145,8 +150,8 @@ Pipeline open_pipeline(const PipelineOptions& o, Manifest manifest, bool explain
   if (!o.dump_folder.empty()) eo.dump_folder = fs::absolute(o.dump_folder);
   eo.stop_after = o.stop_after;
   Pipeline p;
-  p.manifest_ = manifest;
   p.engine = std::make_unique<Engine>(std::move(manifest), eo);
+  p.manifest_ = p.engine->manifest();
   p.evaluator =
       std::make_unique<Evaluator>(p.engine->host(), p.engine->registries(), runtime_options(p.manifest_));
   return p;

@@ -23,7 +23,7 @@ using Action = std::function<int()>;
 /// Options of every verb that loads a model.
 struct PipelineOptions {
   std::string target;  // manifest (.json) or model file
-  std::vector<std::string> set, rules, plugins, devices;
+  std::vector<std::string> set, rules, plugins, devices, isolate;
   std::string precision, switch_file, switches, dump_folder, stop_after, memory_limit;
   std::string rules_verify;   // --verify; empty: the manifest's
   std::string sample_inputs;  // what rules are checked with at their matches; the verb's --inputs

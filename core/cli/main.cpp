@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <new>
 
+#include "core/base/crash_report.hpp"
 #include "core/base/text.hpp"
 #include "core/cli/common.hpp"
 #include "core/cli/man_pages.hpp"
@@ -69,5 +70,6 @@ int main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (const int code = tenon::scan_plugin_main(argc, argv); code >= 0) return code;
+  tenon::install_crash_reports();
   return tenon::cli::main(argc, argv);
 }

@@ -509,8 +509,8 @@ class ManifestParser {
     if (!ManifestReader::has(root, "runtime")) return;
     const JsonPlace at = ManifestReader::child(root, "runtime");
     if (!reader_.expect_object(at)) return;
-    static const Names known = {"threads",    "streams",  "deterministic",
-                                "graph_mode", "batching", "memory_limit"};
+    static const Names known = {"threads",  "streams",      "deterministic", "graph_mode",
+                                "batching", "memory_limit", "isolate"};
     reader_.check_keys(at, known);
     manifest.runtime.threads = static_cast<uint32_t>(reader_.integer(at, "threads", 0, 0, 1024));
     manifest.runtime.deterministic = reader_.boolean(at, "deterministic", true);
@@ -518,6 +518,7 @@ class ManifestParser {
       reader_.warning("M208", ManifestReader::child(at, "deterministic"),
                       "has no effect: every kernel there is gives the same bits each time");
     memory_limit(at, manifest);
+    manifest.runtime.isolate = reader_.texts(at, "isolate");
     if (reader_.integer(at, "streams", 1, 1, 1024) != 1)
       reader_.error("M207", ManifestReader::child(at, "streams"),
                     "more than one stream is not supported yet; use 1");

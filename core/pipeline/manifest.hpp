@@ -67,7 +67,8 @@ struct DeviceOptions {
 struct RuntimeRequest {
   uint32_t threads = 0;  // 0: as many as the machine has for us
   bool deterministic = true;
-  uint64_t memory_limit = 0;  // bytes that tensors may take together; 0: what the machine has
+  std::vector<std::string> isolate;  // plugins whose kernels run in processes of their own
+  uint64_t memory_limit = 0;         // bytes that tensors may take together; 0: what the machine has
 };
 
 // Repeating a rule's numeric check at its matches; the numbers are those of tn_pass_ctx.

@@ -124,6 +124,7 @@ std::string print_resolved(const Manifest& manifest, const PluginSet& plugins) {
   json["runtime"] = Json{{"threads", manifest.runtime.threads},
                          {"streams", 1},
                          {"deterministic", manifest.runtime.deterministic},
+                         {"isolate", manifest.runtime.isolate},
                          {"memory_limit", manifest.runtime.memory_limit}};
   json["rules_verify"] = manifest.rules_verify == RulesVerify::off         ? "off"
                          : manifest.rules_verify == RulesVerify::automatic ? "auto"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/crash_report.hpp"
 #include "core/base/files.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/edit.hpp"
@@ -122,6 +123,7 @@ std::unique_ptr<Graph> read_model(const Manifest& manifest, const Registries& re
   const std::string path = manifest.model_path.string();
   Transaction edit(*graph, "frontend " + string(frontend.record->id), TN_EDIT_BUILD);
   Diagnostics said;
+  const PluginCallScope crumb("frontend", view(frontend.record->id), frontend.plugin);
   const tn_status status =
       frontend.record->load(frontend.instance, host.abi(), to_abi(path), graph.get(), edit.get(), said.abi());
   for (Diagnostic diagnostic : said.all()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/crash_report.hpp"
 #include "core/base/files.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/graph.hpp"
@@ -417,6 +418,7 @@ void PassManager::run_one(Graph& graph, const PreparedPass& prepared, const Pass
   std::string failure;
   const Clock::time_point begin = Clock::now();
   try {
+    const PluginCallScope crumb("pass", view(record.id), prepared.entry->plugin);
     const tn_status status = record.run(prepared.entry->instance, &run, said.abi());
     const bool limit_reached = status == TN_ERR_LIMIT && graph.edits_committed() >= options.edit_limit;
     if (status != TN_OK && status != TN_DECLINED && !limit_reached) {

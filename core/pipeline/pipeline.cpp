@@ -20,6 +20,7 @@ Engine::Engine(Manifest manifest, EngineOptions options)
   provide_core_services(host_);
   if (!manifest_.lock_file.empty()) load_lock();
   plugins_.load(manifest_.plugins, diagnostics_);
+  name_isolated();
   diagnostics_.throw_if_errors(exit_bad_input);
 
   choices_.read(diagnostics_);
@@ -54,6 +55,21 @@ void Engine::load_lock() {
 }
 
 Engine::~Engine() = default;
+
+// By name or id in the manifest; kernels know their plugin's name.
+void Engine::name_isolated() {
+  for (std::string& wanted : manifest_.runtime.isolate) {
+    if (const LoadedPlugin* plugin = plugins_.find(wanted)) {
+      wanted = plugin->name;
+      continue;
+    }
+    std::vector<std::string> known;
+    for (const LoadedPlugin& plugin : plugins_.loaded()) known.push_back(plugin.name);
+    diagnostics_.error("M236", "runtime.isolate",
+                       "no plugin '" + wanted + "' is loaded" + did_you_mean(wanted, known) +
+                           "; loaded: " + join(known, ", "));
+  }
+}
 
 void Engine::cut_after_stop() {
   if (options_.stop_after.empty()) return;

@@ -91,6 +91,7 @@ class Engine {
   void load_lock();
   void collect_rules();
   void declare_switches();
+  void name_isolated();
   void cut_after_stop();
 
   Manifest manifest_;

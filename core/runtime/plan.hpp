@@ -62,7 +62,7 @@ enum class Place : uint8_t {
   arena      // `offset`
 };
 
-// Of steps that may call back; others have only pointers.
+// Of steps that may call back or are isolated; others have only pointers.
 struct Operand {
   Place place = Place::absent;
   uint32_t kind = TN_KIND_NONE;
@@ -76,7 +76,7 @@ struct Operand {
   tn_value value = TN_NONE;
 };
 
-enum : uint32_t { step_calls_back = 1 };
+enum : uint32_t { step_calls_back = 1, step_isolated = 2 };
 struct Step {  // hot
   tn_kernel_fn fn = nullptr;
   uint32_t tiles = 1;
@@ -356,6 +356,8 @@ std::unique_ptr<RunState> acquire_state(RunEnvironment& environment, RunGraph& g
 void release_state(std::unique_ptr<RunState> state);
 
 const tn_run_api* run_api();
-std::string step_place(const RunGraph& graph, const StepInfo& info);  // "node 'x' (Conv), kernel cpu.conv/1"
+// "node 'x' (Conv), kernel cpu.conv/1 of plugin cpu, from 'a', 'b'" (the source nodes, when it stands for
+// others)
+std::string step_place(const RunGraph& graph, const StepInfo& info);
 
 }  // namespace tenon

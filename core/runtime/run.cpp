@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/base/crash_report.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/infer.hpp"
 #include "core/runtime/plan.hpp"
@@ -161,21 +162,45 @@ void make_view(RunState& state, const CellView& view) {
   cell.any = any.take();
 }
 
+// What is running, for a crash report.
+struct RunningStep {
+  const Graph* graph;
+  const StepInfo* info;
+};
+void tell_step(const void* subject, CrashWriter write) {
+  const auto* running = static_cast<const RunningStep*>(subject);
+  write("node '");
+  write(running->graph->node_name(running->info->node));
+  write("' (");
+  write(running->graph->op_name(running->info->node));
+  write("), kernel ");
+  write(view(running->info->kernel->record->id));
+  write(" of plugin ");
+  write(running->info->kernel->plugin);
+  write("; --isolate ");
+  write(running->info->kernel->plugin);
+  write(" makes a crash of its kernels an error of the run");
+}
+
 struct TileCall {
   tn_kernel_fn fn;
   const tn_kernel_args* args;
+  RunningStep running;
 };
 int run_tile(void* context, uint32_t tile, uint32_t worker) {
   const auto* call = static_cast<const TileCall*>(context);
+  const BreadcrumbScope crumb(&tell_step, &call->running);
   return call->fn(call->args, tile, worker);
 }
 
 }  // namespace
 
-int run_tiles(ThreadPool& pool, const Step& step, const tn_kernel_args* args) {
-  if (step.tiles == 1) return step.fn(args, 0, 0);
-  TileCall call{step.fn, args};
-  return pool.parallel(step.tiles, run_tile, &call);
+int run_step(RunState& state, const Segment& segment, Frame& frame, uint32_t i) {
+  const Step& step = segment.steps[i];
+  if ((step.flags & step_isolated) != 0) return run_isolated(state, segment, frame, i);
+  TileCall call{step.fn, &frame.args[i], {state.graph->graph.get(), &segment.infos[i]}};
+  if (step.tiles == 1) return run_tile(&call, 0, 0);
+  return state.environment->pool->parallel(step.tiles, run_tile, &call);
 }
 
 [[noreturn]] void throw_failure(RunState& state, const Segment& segment, uint32_t step, int result) {
@@ -231,30 +256,28 @@ uint64_t now_ns() {
 namespace {
 
 void run_steps(RunState& state, const Segment& segment, Frame& frame) {
-  ThreadPool& pool = *state.environment->pool;
   const auto count = static_cast<uint32_t>(segment.steps.size());
   for (uint32_t i = 0; i < count; ++i) {
     const Step& step = segment.steps[i];
-    const int result = run_tiles(pool, step, &frame.args[i]);
+    const int result = run_step(state, segment, frame, i);
     if (result != 0) throw_failure(state, segment, i, result);
-    if (step.flags != 0) finish_callback(state, segment, frame, i);
+    if ((step.flags & step_calls_back) != 0) finish_callback(state, segment, frame, i);
   }
 }
 
 // The same with what is asked for around each step: a clock, canaries.
 void run_steps_watched(RunState& state, const Segment& segment, Frame& frame) {
-  ThreadPool& pool = *state.environment->pool;
   GuardWords guard(segment, frame.base);
   for (uint32_t i = 0; i < segment.steps.size(); ++i) {
     const StepInfo& info = segment.infos[i];
     guard.before(i);
     const uint64_t begin = now_ns();
-    const int result = run_tiles(pool, segment.steps[i], &frame.args[i]);
+    const int result = run_step(state, segment, frame, i);
     const uint64_t end = now_ns();
     if (result != 0) throw_failure(state, segment, i, result);
     const std::string damage = guard.after(i, *state.graph->graph);
     if (!damage.empty()) throw Error(exit_job_failed, step_place(*state.graph, info), damage);
-    if (segment.steps[i].flags != 0) finish_callback(state, segment, frame, i);
+    if ((segment.steps[i].flags & step_calls_back) != 0) finish_callback(state, segment, frame, i);
     if (state.observer != nullptr) {
       const Graph& graph = *state.graph->graph;
       (*state.observer)({info.node, graph.node_name(info.node), graph.op_name(info.node),

@@ -229,7 +229,6 @@ void issue(RunState& state, const Segment& segment, DeviceLease& lease, const Fr
 
 void run_ops(RunState& state, const Segment& segment, Frame& frame) {
   DeviceLease lease(segment, frame);
-  ThreadPool& pool = *state.environment->pool;
   const bool watched = state.observer != nullptr || !segment.guarded.empty();
   GuardWords guard(segment, frame.base);
   for (const DeviceOp& op : segment.devices->ops) {
@@ -237,7 +236,7 @@ void run_ops(RunState& state, const Segment& segment, Frame& frame) {
     if (watched && works) guard.before(op.position);
     const uint64_t begin = watched ? now_ns() : 0;
     if (op.kind == OpKind::run) {
-      const int result = run_tiles(pool, segment.steps[op.index], &frame.args[op.index]);
+      const int result = run_step(state, segment, frame, op.index);
       if (result != 0) throw_failure(state, segment, op.index, result);
     } else {
       issue(state, segment, lease, frame, op);
@@ -256,7 +255,7 @@ void run_ops(RunState& state, const Segment& segment, Frame& frame) {
                            view(info.kernel->record->id), begin, end});
       }
     }
-    if (op.kind == OpKind::run && segment.steps[op.index].flags != 0)
+    if (op.kind == OpKind::run && (segment.steps[op.index].flags & step_calls_back) != 0)
       finish_callback(state, segment, frame, op.index);
   }
   lease.finish("");

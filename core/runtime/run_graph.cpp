@@ -78,7 +78,16 @@ Segment::~Segment() {
 }
 
 std::string step_place(const RunGraph& graph, const StepInfo& info) {
-  return fmt::format("{}, kernel {}", node_place(*graph.graph, info.node), string(info.kernel->record->id));
+  constexpr size_t named = 4;
+  const std::vector<std::string_view> sources = graph.graph->origins(info.node);
+  std::string origins;
+  if (sources.size() > 1 || (sources.size() == 1 && sources.front() != graph.graph->node_name(info.node))) {
+    for (size_t i = 0; i < std::min(named, sources.size()); ++i)
+      origins += fmt::format("{}'{}'", i == 0 ? ", from " : ", ", sources[i]);
+    if (sources.size() > named) origins += fmt::format(" and {} more", sources.size() - named);
+  }
+  return fmt::format("{}, kernel {} of plugin {}{}", node_place(*graph.graph, info.node),
+                     string(info.kernel->record->id), info.kernel->plugin, origins);
 }
 
 }  // namespace tenon

@@ -4,7 +4,9 @@
 
 namespace tenon {
 
-int run_tiles(ThreadPool& pool, const Step& step, const tn_kernel_args* args);
+// The step's kernel, with a breadcrumb, in another process where its plugin is isolated. Not 0: it failed.
+int run_step(RunState& state, const Segment& segment, Frame& frame, uint32_t step);
+int run_isolated(RunState& state, const Segment& segment, Frame& frame, uint32_t step);
 [[noreturn]] void throw_failure(RunState& state, const Segment& segment, uint32_t step, int result);
 // The results of a step that calls back are there and are what was planned; readers in this segment get their
 // pointers.

@@ -306,8 +306,9 @@ void SegmentPlanner::lay_out_pointers() {
       ++pointer;
     }
     segment.pointer_count = pointer;
-    if ((segment.steps[planned.step].flags & step_calls_back) == 0) continue;
-    ++segment.run_count;
+    const uint32_t flags = segment.steps[planned.step].flags;
+    if (flags == 0) continue;
+    if ((flags & step_calls_back) != 0) ++segment.run_count;
     info.first_operand = static_cast<uint32_t>(segment.operands.size());
     for (const tn_value value : n.inputs()) add_operand(value);
     for (const tn_value value : n.outputs()) add_operand(value);

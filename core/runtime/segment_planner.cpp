@@ -412,7 +412,9 @@ uint32_t SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection&
   if (environment_.explain) info.selection = selection_text(selection);
   const bool calls_back = (kernel.record->flags & (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT |
                                                    TN_KERNEL_CONTROL_FLOW)) != 0;
-  segment.steps.push_back({planned.fn, planned.tiles, calls_back ? step_calls_back : 0u});
+  const bool isolated = environment_.options.isolates(kernel.plugin);
+  segment.steps.push_back({planned.fn, planned.tiles,
+                           (calls_back ? step_calls_back : 0u) | (isolated ? uint32_t{step_isolated} : 0u)});
   if (planned.workspace_bytes > (uint64_t{1} << 46)) {
     throw Error(exit_job_failed, node_place(graph_, node),
                 fmt::format("kernel {} asks for {} of workspace, which is too large",

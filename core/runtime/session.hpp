@@ -1,5 +1,6 @@
 // A graph made ready to run: load once, run from many threads.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,12 +25,17 @@ struct RuntimeOptions {
   uint32_t threads = 0;  // 0: usable_processors()
   std::string precision_mode = "faithful";
   KernelPolicy kernels;
-  DevicePolicy devices;           // by default the host alone
-  uint32_t plan_cache_size = 32;  // plans kept a region, the least recently used goes
-  uint64_t random_seed = 0;       // of operators that draw numbers; 0: a new one for each session
-  bool explain = false;           // keep every candidate of each node with its reason
-  bool guard = false;             // canaries round every buffer, checked after each step; also TENON_GUARD=1
+  DevicePolicy devices;              // by default the host alone
+  uint32_t plan_cache_size = 32;     // plans kept a region, the least recently used goes
+  uint64_t random_seed = 0;          // of operators that draw numbers; 0: a new one for each session
+  bool explain = false;              // keep every candidate of each node with its reason
+  std::vector<std::string> isolate;  // names of plugins whose kernels run in processes of their own
+  bool guard = false;  // canaries round every buffer, checked after each step; also TENON_GUARD=1
   std::shared_ptr<ThreadPool> pool;  // null: ThreadPool::shared(threads)
+
+  bool isolates(std::string_view plugin) const {
+    return std::find(isolate.begin(), isolate.end(), plugin) != isolate.end();
+  }
 };
 
 // A value for an input. Its bytes are read in place and must stay until run returns. `any` when it is a

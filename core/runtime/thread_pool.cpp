@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/base/crash_report.hpp"
 #include "core/runtime/cpu_features.hpp"
 
 namespace tenon {
@@ -82,6 +83,7 @@ void ThreadPool::run_tiles(uint32_t participant) {
 }
 
 void ThreadPool::work(uint32_t worker) {
+  const CrashStack stack;
   uint32_t last = 0;
   while (true) {
     // Read before the door: a job published after this changes it, so the sleep below returns at once.

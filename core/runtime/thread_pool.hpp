@@ -28,6 +28,9 @@ class ThreadPool {
   // thread). [any]
   int parallel(uint32_t tiles, TileFunction function, void* context);
 
+  // In a process that was forked off, which has no workers: all tiles run on the caller from here on.
+  void forget_workers() { busy_.store(true, std::memory_order_relaxed); }
+
   // The pool that sessions with this thread count share in this process.
   static std::shared_ptr<ThreadPool> shared(unsigned threads = 0);
 
