@@ -96,10 +96,9 @@ tenon_status tenon_host_open(const tenon_host_options* options, tenon_host** hos
     auto state = std::make_shared<HostState>();
     const EngineOptions opened = engine_options(given);
     state->explain = opened.explain;
-    const RuntimeOptions runtime = runtime_options(manifest);
     state->engine = std::make_unique<Engine>(std::move(manifest), opened);
-    state->evaluator =
-        std::make_unique<Evaluator>(state->engine->host(), state->engine->registries(), runtime);
+    state->evaluator = std::make_unique<Evaluator>(state->engine->host(), state->engine->registries(),
+                                                   runtime_options(state->engine->manifest()));
     for (const Diagnostic& finding : findings.all()) state->engine->diagnostics().add(finding);
     state->tell();
     *host = new tenon_host{std::move(state)};
