@@ -99,11 +99,10 @@ Manifest read_target(const PipelineOptions& o) {
                   "is no amount of memory; expected a number of bytes, or 500MB, 2GiB and the like");
     mo.set.push_back("runtime.memory_limit=" + quoted(o.memory_limit));
   }
-  if (o.devices == std::vector<std::string>{"auto"}) {
-    mo.set.push_back("devices.use=\"auto\"");
-  } else if (!o.devices.empty()) {
-    mo.set.push_back("devices.use=" + Json(o.devices).dump());
-    if (o.devices.size() == 1) mo.set.push_back("devices.pin.*=" + Json(o.devices.front()).dump());
+  if (!o.devices.empty()) {
+    const bool all = o.devices == std::vector<std::string>{"auto"};
+    mo.set.push_back("devices.use=" + (all ? Json("auto") : Json(o.devices)).dump());
+    mo.set.push_back("devices.pin.*=" + Json(o.devices.size() == 1 ? o.devices.front() : "auto").dump());
   }
   if (o.threads >= 0) mo.set.push_back("runtime.threads=" + std::to_string(o.threads));
   const fs::path target(o.target);

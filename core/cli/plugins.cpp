@@ -133,6 +133,9 @@ int inspect(const Options& o) {
   j["exporters"] = names(r.exporters());
   j["memory_planners"] = names(r.planners());
   j["tensor_files"] = names(r.tensor_files());
+  j["devices"] = Json::array();
+  for (const auto& d : r.devices())
+    j["devices"].push_back({{"id", string(d.record->kind)}, {"count", d.record->count(d.instance)}});
   j["rule_files"] = r.rule_sources().size();
   if (o.json) {
     print_json(j);

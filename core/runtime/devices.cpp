@@ -21,9 +21,10 @@ bool names(std::string_view wish, std::string_view name, std::string_view kind) 
 }  // namespace
 
 const std::string* DevicePolicy::pin_of(std::string_view node, std::string_view op) const {
+  const auto said = [](const std::string& device) { return device == "auto" ? nullptr : &device; };
   for (const std::string_view name : {node, op}) {
     const auto exact = pin.find(std::string(name));
-    if (exact != pin.end()) return &exact->second;
+    if (exact != pin.end()) return said(exact->second);
   }
   const std::string* best = nullptr;
   size_t best_size = 0;
@@ -34,7 +35,7 @@ const std::string* DevicePolicy::pin_of(std::string_view node, std::string_view 
     best = &device;
     best_size = pattern.size();
   }
-  return best;
+  return best == nullptr ? nullptr : said(*best);
 }
 
 const std::string* DevicePolicy::denied(std::string_view device, std::string_view kind, std::string_view node,
@@ -238,7 +239,9 @@ DeviceSet::DeviceSet(const Registries& registries, const DevicePolicy& policy) {
                             did_you_mean(name, known), known.size() == 1 ? "is" : "are", join(known, ", ")));
   };
   for (const std::string& name : policy.use) check(name, "devices.use");
-  for (const auto& [node, name] : policy.pin) check(name, "devices.pin of '" + node + "'");
+  for (const auto& [node, name] : policy.pin) {
+    if (name != "auto") check(name, "devices.pin of '" + node + "'");
+  }
   for (const auto& [name, nodes] : policy.deny) check(name, "devices.deny");
   found.throw_if_errors(exit_bad_input);
   for (size_t i = 0; i < chosen.size(); ++i) {

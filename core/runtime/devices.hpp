@@ -25,6 +25,7 @@ struct DevicePolicy {
   std::map<std::string, std::vector<std::string>> deny;  // device -> nodes
 
   // What `pin` says of a node; the exact name first, then the operator, then patterns, longer ones first.
+  // Null: nothing, or "auto".
   const std::string* pin_of(std::string_view node, std::string_view op) const;
   // The pattern of `deny` that keeps the node off the device; null: none does.
   const std::string* denied(std::string_view device, std::string_view kind, std::string_view node,

@@ -95,7 +95,7 @@ struct RunStats {
   std::string planner;
   std::map<std::string, uint64_t> kernels;  // plugin -> nodes
   std::map<std::string, uint64_t> devices;  // device -> nodes; empty when the host is all there is
-  uint64_t copies = 0, copied_bytes = 0;    // between devices, in one run
+  uint64_t copies = 0, copied_bytes = 0;    // between devices, in one run of the outermost region
   uint64_t device_arena_bytes = 0, device_constant_bytes = 0;  // of all devices but the host
   std::vector<Fallback> fallbacks;
 };

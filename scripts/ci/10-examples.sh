@@ -106,6 +106,8 @@ $checks report "$scratch/report.json" devices.toy=0 copies=0
 "${run_toy[@]}" --outputs "$scratch/out.npz" --json >"$scratch/report.json"
 $checks report "$scratch/report.json" devices.toy=4 devices.cpu=1 copies=4 kernels.toy=4
 $checks outputs "$scratch/out.npz" "$scratch/on_host.npz"
+"${run_toy[@]}" --device auto --outputs "$scratch/out.npz" --json >"$scratch/report.json"
+$checks report "$scratch/report.json" devices.toy=0 devices.cpu=5 copies=0
 "${run_toy[@]}" --set devices.pin.sum=cpu --outputs "$scratch/out.npz" --json >"$scratch/report.json"
 $checks report "$scratch/report.json" devices.toy=3 devices.cpu=2 copies=4
 $checks outputs "$scratch/out.npz" "$scratch/on_host.npz"

@@ -181,6 +181,11 @@ TEST_CASE("pins, denials and preferences decide, and what cannot be kept is said
     CHECK(nodes["b"].device == "toy");
     CHECK(nodes["a"].placement.find("on toy: pinned to cpu by devices.pin") != std::string::npos);
   }
+  SECTION("auto is no pin: cost decides") {
+    auto nodes = planned(on_toy({{"u", "auto"}}), {});
+    CHECK(nodes["u"].placement.find("on cpu: pinned") == std::string::npos);
+    CHECK(nodes["t"].placement.find("on cpu: pinned to toy") != std::string::npos);
+  }
   SECTION("a pin to a device that cannot run the node") {
     auto nodes = planned(on_toy(), {});
     CHECK(nodes["s"].device == "cpu");
