@@ -25,3 +25,4 @@ endfunction()
 tenon_share(rules rules)
 tenon_share(schemas schemas)
 tenon_share(sdk/templates templates)
+tenon_share(sdk/check check)  # graphs that `tenon plugins check` works on

@@ -84,6 +84,7 @@ void add_check(CLI::App& app, Action& action);
 void add_rules(CLI::App& app, Action& action);
 void add_plugins(CLI::App& app, Action& action);
 void add_plugins_new(CLI::App& plugins, Action& action);
+void add_plugins_check(CLI::App& plugins, Action& action);  // a verb of `plugins`
 void add_listings(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 

@@ -9,6 +9,7 @@
 
 #include "core/base/crash_report.hpp"
 #include "core/base/text.hpp"
+#include "core/check/runner.hpp"
 #include "core/cli/common.hpp"
 #include "core/cli/man_pages.hpp"
 #include "core/plugin/host.hpp"
@@ -70,6 +71,7 @@ int main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (const int code = tenon::scan_plugin_main(argc, argv); code >= 0) return code;
+  if (const int code = tenon::check::check_child_main(argc, argv); code >= 0) return code;
   tenon::install_crash_reports();
   return tenon::cli::main(argc, argv);
 }

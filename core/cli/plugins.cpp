@@ -183,6 +183,7 @@ void add_plugins(CLI::App& app, Action& action) {
   i->add_flag("--json", o->json, "print JSON");
   i->callback([o, &action] { action = [o] { return inspect(*o); }; });
   add_plugins_new(*plugins, action);
+  add_plugins_check(*plugins, action);
 }
 
 }  // namespace tenon::cli

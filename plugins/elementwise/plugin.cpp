@@ -1,5 +1,5 @@
 // The plugin tenon.elementwise: pass fuse_elementwise and the operator tenon::FusedElementwise.
-#include "tenon/sdk/plugin.hpp"
+#include "tenon/sdk/pass_services.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -137,7 +137,8 @@ void infer(Infer& c) {
 }
 
 void provide(Plugin& p) {
-  p.id(TENON_PLUGIN_ID)
+  p.instance<PassServices>()
+      .id(TENON_PLUGIN_ID)
       .name(TENON_PLUGIN_NAME)
       .version(TENON_PLUGIN_VERSION)
       .vendor("Tenon")

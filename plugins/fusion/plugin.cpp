@@ -1,9 +1,10 @@
-#include "tenon/sdk/plugin.hpp"
+#include "tenon/sdk/pass_services.hpp"
 
 #include "passes.hpp"
 
 static void provide(tenon::sdk::Plugin& p) {
   using namespace tenon::fusion;
+  p.instance<tenon::sdk::PassServices>();
   p.id("tenon.fusion")
       .name("fusion")
       .version("1.0.0")

@@ -159,6 +159,9 @@ void decompose_shrink(Editor& e, const Node& n) {
   const double bias = n.attrs().get_float("bias", 0), lambda = n.attrs().get_float("lambd", 0.5);
   Rewrite w(e, n);
   const tn_value x = w.input(0);
+  // Among integers the kernel computes in numbers with fractions, which nodes of that type cannot.
+  if (!is_float(w.dtype(x)) && (bias != std::trunc(bias) || lambda != std::trunc(lambda)))
+    decline("bias or lambd has a fraction, and x is of integers");
   const tn_value above = w.make(
       "Where", {w.make("Greater", {x, w.number_like(lambda, x)}), plus(w, x, -bias), w.number_like(0, x)});
   w.become(0, where_below(w, x, -lambda, plus(w, x, bias), above));
@@ -169,6 +172,7 @@ tn_value shifted_by_max(Rewrite& w, tn_value x, tn_value axes) {
 void decompose_softmax(Editor& e, const Node& n) {
   const int64_t axis = n.attrs().get_int("axis", -1);
   Rewrite w(e, n);
+  if (w.rank(w.input(0)) == 0) decline("a scalar has no axis to go along");
   const tn_value axes = w.ints({axis});
   const tn_value power = w.make("Exp", {shifted_by_max(w, w.input(0), axes)});
   w.become(0, w.make("Div", {power, w.make("ReduceSum", {power, axes})}));
@@ -176,6 +180,7 @@ void decompose_softmax(Editor& e, const Node& n) {
 void decompose_log_softmax(Editor& e, const Node& n) {
   const int64_t axis = n.attrs().get_int("axis", -1);
   Rewrite w(e, n);
+  if (w.rank(w.input(0)) == 0) decline("a scalar has no axis to go along");
   const tn_value axes = w.ints({axis});
   const tn_value shifted = shifted_by_max(w, w.input(0), axes);
   w.become(0,

@@ -262,16 +262,28 @@ void match_stft(const PlanView& v) {
 void stft_run(Run& run, const tn_kernel_args* a) {
   const auto& s = state<RunState>(a);
   const TensorView x = run.input(0);
-  const int64_t step = run_scalar(run, 1, 0, "STFT: operand frame_step"),
-                n = run_scalar(run, 3, 0, "STFT: operand frame_length");
+  const int64_t step = run_scalar(run, 1, 0, "STFT: operand frame_step");
   if (step < 1)
     fail(format("STFT: operand frame_step is %lld; expected 1 or more", static_cast<long long>(step)));
+  std::vector<double> window;
+  if (run.has_input(2)) {
+    const TensorView w = run.input(2);
+    if (w.rank() != 1) fail("STFT: operand window has shape " + dims_text(w.dims()) + "; expected a vector");
+    window.resize(static_cast<size_t>(w.count()));
+    loader<double>(w.dtype())(w.raw().data, 0, 1, w.count(), window.data());
+  }
+  const int64_t whole = x.rank() >= 2 ? x.dims()[1] : 0;
+  const int64_t n = run_scalar(run, 3, window.empty() ? whole : static_cast<int64_t>(window.size()),
+                               "STFT: operand frame_length");
+  if (!window.empty() && n != static_cast<int64_t>(window.size()))
+    fail("STFT: operand frame_length is not the length of operand window; make them equal");
   Frames t = frames_of(x.dims(), x.dtype(), n, s.onesided);
   t.frames = (t.signal - n) / step + 1;
   void* y = run.output(0, x.dtype(), Dims{t.batch, t.frames, t.bins, 2});
   const Fft fft(n);
   std::vector<Complex> space(static_cast<size_t>(n + fft.scratch()));
-  transform_frames(t, fft, step, x.raw().data, nullptr, y, {0, t.batch * t.frames}, space.data());
+  transform_frames(t, fft, step, x.raw().data, window.empty() ? nullptr : window.data(), y,
+                   {0, t.batch * t.frames}, space.data());
 }
 void plan_stft_run(const PlanView& v, Planned& p) { plan_run(v, p, dynamic_kernel<stft_run>, 1); }
 

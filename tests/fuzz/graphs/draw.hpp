@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/check/random.hpp"
 #include "core/graph/graph.hpp"
 #include "core/plugin/registries.hpp"
 #include "fill.hpp"
-#include "random.hpp"
 
 namespace tenon::fuzz {
 

@@ -1,9 +1,11 @@
 // Values for random tensors, and tensors as numbers to compare.
 #pragma once
 #include "core/base/tensor.hpp"
-#include "random.hpp"
+#include "core/check/random.hpp"
 
 namespace tenon::fuzz {
+
+using check::Random;
 
 enum class Fill {
   tame,      // moderate numbers, some zeros

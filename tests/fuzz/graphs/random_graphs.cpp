@@ -27,7 +27,7 @@ using namespace tenon::fuzz;
 struct Options {
   uint64_t seed = 1, count = 1000;
   std::vector<std::string> texts;
-  std::string out = ".", dump, keep;
+  std::string out = ".", dump, corpus, keep;
   bool shrink = false, list = false, stop = false, print = false;
   uint64_t written = 16;  // every so many graphs also go through the exporter
 };
@@ -146,6 +146,8 @@ int run(const Options& options) {
       ++unfit[judgement.text.substr(0, judgement.text.find('\n'))];
     if (judgement.verdict == Verdict::same && !wild && !options.dump.empty())
       judge.dump(*graph, seed, options.dump);
+    if (judgement.verdict == Verdict::same && !wild && !judgement.was_close && !options.corpus.empty())
+      write_file_atomically(options.corpus + "/" + std::to_string(seed) + ".graph", print(*graph));
     if (judgement.verdict != Verdict::broken) continue;
     ++faults[judgement.kind + (judgement.by_kernels ? ", by kernels" : "")];
     tell(judgement, std::move(graph), judge, options, seed, wild, written);
@@ -189,6 +191,8 @@ int main(int count, char** arguments) {
   app.add_option("--out", options.out, "where mismatches go")->type_name("DIR");
   app.add_option("--keep", options.keep, "write graphs too that do not run when the reason has this text");
   app.add_option("--dump", options.dump, "write each model with its inputs and results here")
+      ->type_name("DIR");
+  app.add_option("--corpus", options.corpus, "write each graph whose results are the same beyond doubt here")
       ->type_name("DIR");
   app.add_option("--written", options.written, "every so many graphs also go through the exporter; 0: none");
   app.add_flag("--shrink", options.shrink, "take out of a mismatch what it does not need");

@@ -2,11 +2,10 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
-#include <span>
 #include <string_view>
 #include <vector>
 
-namespace tenon::fuzz {
+namespace tenon::check {
 
 class Random {
  public:
@@ -43,4 +42,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace tenon::fuzz
+}  // namespace tenon::check
