@@ -78,6 +78,8 @@ class KernelTrial {
   tn_status plan(std::string& said);
   KernelRun run(const RunSetup& setup);
   bool is_planned() const { return planned_.fn != nullptr; }
+  // A kernel of a device besides the host: it is put into a queue of the device, and not called here.
+  bool is_enqueued() const { return planned_.enqueue != nullptr; }
   const tn_kernel_record& record() const { return *kernel_.record; }
   bool has_known_results() const;  // shapes and types of all
   // Whether such an alias can be tried here: both there, tensors of equal bytes.
