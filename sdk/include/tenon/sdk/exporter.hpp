@@ -1,6 +1,7 @@
 // Writers of graphs: a file that appears only when it is whole, and the builder of records.
 #pragma once
 #include "graph.hpp"
+#include "service.hpp"
 #include "tenon/abi/exporter.h"
 #include "tenon/abi/files.h"
 
@@ -10,8 +11,7 @@ namespace tenon::sdk {
 class FileWriter {
  public:
   FileWriter(const tn_host* host, std::string_view path)
-      : api_(static_cast<const tn_files_api*>(host->get_interface(host, TN_FILES_ID))), path_(path) {
-    if (!api_) fail("this host has no " TN_FILES_ID "; a newer one is needed");
+      : api_(required_service<tn_files_api>(host, TN_FILES_ID)), path_(path) {
     DiagBuffer said;
     const tn_status status = api_->create(str(path), said.raw(), &writer_);
     check(status, ("creating " + path_).c_str(), &said);
@@ -65,7 +65,7 @@ class ExporterBuilder {
     r_.write = [](void*, const tn_host* host, tn_graph* graph, tn_str path, const tn_attr*, uint32_t,
                   const tn_diag* diag) noexcept {
       return guarded(diag, [&] {
-        const auto* api = static_cast<const tn_graph_api*>(host->get_interface(host, TN_GRAPH_ID));
+        const auto* api = required_service<tn_graph_api>(host, TN_GRAPH_ID);
         F({host, graph, GraphView(api, graph), view(path)});
       });
     };

@@ -1,6 +1,7 @@
 // Readers of models: a mapped file, the graph that is built from it, and the builder of records.
 #pragma once
 #include "edit.hpp"
+#include "service.hpp"
 #include "tenon/abi/files.h"
 #include "tenon/abi/frontend.h"
 
@@ -9,9 +10,7 @@ namespace tenon::sdk {
 /// A file mapped by the host, read-only.
 class File {
  public:
-  File(const tn_host* host, std::string_view path)
-      : api_(static_cast<const tn_files_api*>(host->get_interface(host, TN_FILES_ID))) {
-    if (!api_) fail("this host has no " TN_FILES_ID "; a newer one is needed");
+  File(const tn_host* host, std::string_view path) : api_(required_service<tn_files_api>(host, TN_FILES_ID)) {
     DiagBuffer said;
     const tn_status status = api_->open(str(path), said.raw(), &file_);
     check(status, ("opening " + std::string(path)).c_str(), &said);
@@ -36,9 +35,9 @@ class File {
 class ModelBuilder : public Editor {
  public:
   ModelBuilder(const tn_host* host, tn_graph* graph, tn_edit* edit)
-      : Editor(static_cast<const tn_graph_api*>(host->get_interface(host, TN_GRAPH_ID)),
-               static_cast<const tn_edit_api*>(host->get_interface(host, TN_GRAPH_EDIT_ID)), graph, edit),
-        symbols_(static_cast<const tn_symbols_api*>(host->get_interface(host, TN_SYMBOLS_ID))),
+      : Editor(required_service<tn_graph_api>(host, TN_GRAPH_ID),
+               required_service<tn_edit_api>(host, TN_GRAPH_EDIT_ID), graph, edit),
+        symbols_(required_service<tn_symbols_api>(host, TN_SYMBOLS_ID)),
         host_(host) {}
   const tn_host* host() const noexcept { return host_; }
   /// The version of a domain's operators that nodes without one of their own have; "" is ai.onnx.
