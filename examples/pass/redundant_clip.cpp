@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tenon/sdk/pass.hpp"
+#include "tenon/sdk/pass_services.hpp"
 #include "tenon/sdk/plugin.hpp"
 
 namespace {
@@ -96,6 +97,7 @@ void run(Pass& pass) {
 void provide(Plugin& plugin) {
   plugin.id(TENON_PLUGIN_ID).name(TENON_PLUGIN_NAME).version(TENON_PLUGIN_VERSION);
   plugin.vendor("Acme").license("Apache-2.0").summary("the pass drop_redundant_clip");
+  plugin.instance<PassServices>();  // a host without graphs is told so when it opens the plugin
   plugin.pass(pass_name)
       .summary("remove a Clip that cuts nothing off")
       .doc(

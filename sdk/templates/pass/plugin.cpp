@@ -1,4 +1,5 @@
 // The pass @NAME@: Relu(Relu(x)) is Relu(x). Exact, also for NaN and the sign of zero.
+#include "tenon/sdk/pass_services.hpp"
 #include "tenon/sdk/plugin.hpp"
 #include "tenon/sdk/pass.hpp"
 
@@ -52,6 +53,7 @@ void run(Pass& pass) {
 void provide(Plugin& plugin) {
   plugin.id(TENON_PLUGIN_ID).name(TENON_PLUGIN_NAME).version(TENON_PLUGIN_VERSION);
   plugin.vendor("@VENDOR@").license("Apache-2.0").summary("the pass @NAME@");
+  plugin.instance<PassServices>();  // a host without graphs is told so when it opens the plugin
   plugin.pass(pass_name)
       .summary("remove a Relu behind a Relu")
       .doc("Needs nothing before it. Exact.")
