@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tenon/sdk/attribute_default.hpp"
+
 namespace tenon::onnx {
 namespace {
 
@@ -69,20 +71,7 @@ bool is_default(const tn_attr& a, const tn_op_def* definition, std::string_view 
   if (!definition) return false;
   for (uint32_t i = 0; i < definition->attr_count; ++i) {
     const tn_attr_def& d = definition->attrs[i];
-    if (sdk::view(d.name) != name) continue;
-    if (!d.has_default || d.kind != a.kind) return false;
-    switch (a.kind) {
-      case TN_ATTR_INT:
-        return a.u.i == d.default_int;
-      case TN_ATTR_FLOAT:
-        return a.u.f == d.default_float;
-      case TN_ATTR_STRING:
-        return sdk::view(a.u.s) == sdk::view(d.default_string);
-      case TN_ATTR_INTS:
-        return a.count == d.count && std::equal(a.u.ints, a.u.ints + a.count, d.default_ints);
-      default:
-        return false;
-    }
+    if (sdk::view(d.name) == name) return sdk::is_default(a, d);
   }
   return false;
 }

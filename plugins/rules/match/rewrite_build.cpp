@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "match/rewrite.hpp"
+#include "tenon/sdk/attribute_default.hpp"
 
 namespace tenon::rules {
 
@@ -65,26 +66,6 @@ std::vector<tn_value> Rewriter::operands(sdk::Transaction& tx, const NewOperand&
   return {operand(tx, o)};
 }
 
-namespace {
-
-bool is_default(const tn_attr& a, const tn_attr_def& d) {
-  if (!d.has_default || a.kind != d.kind) return false;
-  switch (d.kind) {
-    case TN_ATTR_INT:
-      return a.u.i == d.default_int;
-    case TN_ATTR_FLOAT:
-      return a.u.f == d.default_float;
-    case TN_ATTR_STRING:
-      return sdk::view(a.u.s) == sdk::view(d.default_string);
-    case TN_ATTR_INTS:
-      return a.count == d.count && std::equal(a.u.ints, a.u.ints + a.count, d.default_ints);
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 tn_node Rewriter::create(sdk::Transaction& tx, const NewNode& n, std::vector<OwnedAttribute>& own,
                          std::vector<tn_value> inputs, uint32_t results, tn_region region, tn_node before) {
   const tn_sym op = op_of(n);
@@ -105,7 +86,8 @@ tn_node Rewriter::create(sdk::Transaction& tx, const NewNode& n, std::vector<Own
       tn_attr scratch{};
       const tn_attr* a = effective_attribute(info, name, sdk::view(wanted.name), ops_, &scratch);
       OwnedAttribute c;
-      if (a != &scratch || a->kind != wanted.kind || is_default(*a, wanted) || is_set(name) || !c.copy(*a))
+      if (a != &scratch || a->kind != wanted.kind || sdk::is_default(*a, wanted) || is_set(name) ||
+          !c.copy(*a))
         continue;
       c.name = name;
       copied.push_back(std::move(c));
