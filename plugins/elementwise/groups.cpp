@@ -38,7 +38,7 @@ GroupFinder::Part GroupFinder::part(const Node& node) const {
     return Part::none;
   if (node.outputs().size() != 1 || node.output(0) == TN_NONE || !node.regions().empty()) return Part::none;
   // Shape arithmetic is done while planning, node by node.
-  if (from_shapes_[node.output(0)]) return Part::none;
+  if (from_shapes(node.output(0))) return Part::none;
   const tn_type result = graph_.value(node.output(0)).type;
   if (!is_plain(result)) return Part::none;
   if (op->flags & TN_OP_REDUCTION) return reduces_last_axes(node, result) ? Part::reduction : Part::none;
@@ -52,7 +52,7 @@ void GroupFinder::mark_from_shapes(const std::vector<tn_node>& order) {
     const Node node = graph_.node(n);
     bool all = !node.inputs().empty() && node.regions().empty();
     for (const tn_value v : node.inputs())
-      all = all && (v == TN_NONE || from_shapes_[v] || graph_.is_constant(v));
+      all = all && (v == TN_NONE || from_shapes(v) || graph_.is_constant(v));
     for (const tn_value v : node.outputs()) {
       bool known = false;
       if (v == TN_NONE) continue;

@@ -43,6 +43,8 @@ class GroupFinder {
   bool reduces_last_axes(const sdk::Node& node, const tn_type& result) const;
   void mark_from_shapes(const std::vector<tn_node>& order);
   uint32_t group_of_readers(tn_value v, bool* shared) const;
+  /// False for the result of a fused node that came after the finder was made.
+  bool from_shapes(tn_value v) const { return v < from_shapes_.size() && from_shapes_[v]; }
 
   const sdk::Pass& pass_;
   const sdk::GraphView& graph_;

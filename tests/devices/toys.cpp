@@ -149,8 +149,8 @@ void lose_at_copy(int n) { copies_left = n; }
 int times_opened() { return opened; }
 
 Engine& engine_with(Toy toy) {
-  static std::map<Toy, Engine*> engines;
-  Engine*& engine = engines[toy];
+  static auto* const engines = new std::map<Toy, Engine*>;  // plugins stay open until the end
+  Engine*& engine = (*engines)[toy];
   if (engine != nullptr) return *engine;
   set_install_root(build_dir());
   Diagnostics findings;

@@ -283,6 +283,20 @@ TEST_CASE("Bodies of control flow are looked at, and what they read from outside
   CHECK(r.report.rules.at("fuse_elementwise").applied == 1);
 }
 
+TEST_CASE("A body reads what a group outside became: the bodies come after the groups around them") {
+  std::string body = "  input %x: float32[8]\n  input %q: bool[]\n  %a = Exp(%x)\n  %b = Neg(%a)\n";
+  std::string branch = "      %t0 = Abs(%b)\n";
+  for (int i = 1; i < 200; ++i)
+    branch += fmt::format("      %t{} = Sqrt(%t{})\n", i, i - 1);  // many values, none of them new
+  body += "  %y = If(%q) {\n    region \"then_branch\" {\n" + branch +
+          "      output %t199 as \"u\"\n    }\n    region \"else_branch\" {\n      %v = Neg(%b)\n"
+          "      %w = Exp(%v)\n      output %w as \"v\"\n    }\n  }\n  output %y as \"y\"\n";
+  const Result r = optimized(body);
+  INFO(print(*r.graph));
+  CHECK(r.ops == "FusedElementwise If");
+  CHECK(r.report.rules.at("fuse_elementwise").applied >= 3);
+}
+
 TEST_CASE("The kernel gives the bits of the separate nodes, whatever the shapes") {
   const auto chain = [](const std::string& x, const std::string& b, const std::string& c) {
     same_bits(

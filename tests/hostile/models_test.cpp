@@ -141,6 +141,44 @@ TEST_CASE("graphs that are none") {
   });
 }
 
+TEST_CASE("an attribute belongs to the version of the operator that the model uses") {
+  const auto of_opset = [](int64_t opset, const char* op, const std::string& attribute,
+                           tenon::onnx::testing::Names operands = {"x"}) {
+    return model(graph({{node(op, operands, {"y"}, {attribute}, "n")},
+                        {},
+                        {raw_tensor("w", 1, {2}, floats({1, 2}))},
+                        {value_info("x", 1, {1, 2})},
+                        {value_info("y", 1, {})},
+                        {}}),
+                 opset);
+  };
+  const tenon::onnx::testing::Names normalised{"x", "w", "w", "w", "w"};
+  check_all({
+      {"spelt otherwise",
+       of_opset(13, "ReduceMean", ints_attribute("Axes", {1})),
+       {"'n'", "'Axes', which ReduceMean of opset 13 does not have; it has keepdims"}},
+      {"no longer there",
+       of_opset(18, "ReduceMean", ints_attribute("axes", {1})),
+       {"'axes', which ReduceMean of opset 18 does not have"}},
+      {"not there since a version before today's",
+       of_opset(8, "BatchNormalization", int_attribute("is_test", 1), normalised),
+       {"'is_test', which BatchNormalization of opset 8 does not have"}},
+      {"never there",
+       of_opset(6, "Relu", int_attribute("alpha", 1)),
+       {"'alpha', which Relu of opset 6 does not have; it has none"}},
+  });
+  for (const std::string& good : {
+           of_opset(17, "ReduceMean", ints_attribute("axes", {1})),
+           of_opset(8, "BatchNormalization", int_attribute("spatial", 1), normalised),
+           of_opset(6, "Dropout", int_attribute("is_test", 1)),
+           of_opset(1, "Relu", ints_attribute("consumed_inputs", {0})),
+       }) {
+    const Outcome outcome = offer(good);
+    INFO(outcome.said);
+    CHECK(outcome.ran);
+  }
+}
+
 TEST_CASE("tensors that are not what they say") {
   const auto add = [](const std::string& w) { return of_nodes({node("Add", {"x", "w"}, {"y"})}, {w}); };
   const auto typed_data = [](int32_t type, uint32_t field, std::vector<int64_t> values,

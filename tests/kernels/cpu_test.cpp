@@ -280,6 +280,42 @@ TEST_CASE("element-wise operators of one operand, tails of every length") {
       0, 0);
 }
 
+TEST_CASE("zeros keep their sign") {
+  const std::string zeros =
+      "  input %x: float32[100]\n  const %0: float32[] = [0]\n  const %one: float32[] = [1]\n"
+      "  const %six: float32[] = [6]\n  const %low: float32[] = [-6]\n  %z = Mul(%x, %0)\n";  // of both signs
+  for (const char* act : {"Clip(%z, %0, %six)",
+                          "Clip(%z, %low, %0)",
+                          "Clip(%z, %0)",
+                          "Clip(%z, _, %0)",
+                          "Relu(%z)",
+                          "LeakyRelu(%z)",
+                          "Tanh(%z)",
+                          "Elu(%z)",
+                          "HardSwish(%z)",
+                          "Swish(%z)",
+                          "Gelu(%z)",
+                          "Mish(%z)",
+                          "Abs(%z)",
+                          "Neg(%z)",
+                          "Sqrt(%z)",
+                          "Floor(%z)",
+                          "Ceil(%z)",
+                          "Round(%z)",
+                          "Sign(%z)",
+                          "Erf(%z)",
+                          "Sin(%z)",
+                          "Max(%z, %0)",
+                          "Min(%z, %0)",
+                          "Max(%0, %z)",
+                          "Min(%0, %z)",
+                          "Add(%z, %z)",
+                          "Sub(%z, %0)",
+                          "Pow(%z, %one)",
+                          "Softsign(%z)"})
+    compare(zeros + "  %y = " + act + "\n  %s = Div(%one, %y)\n  output %s as \"s\"\n", 0, 0);
+}
+
 TEST_CASE("element-wise operators of two operands, every way they broadcast") {
   for (const char* op : {"Add", "Sub", "Mul", "Max", "Min"})
     for (const char* b : {"2,3,4,5", "5", "4,1", "1", "3,1,1", "2,1,1,1", "2,1,4,1", "1,3,1,5"}) {

@@ -80,7 +80,8 @@ class GraphBuilder {
   void declare_inputs_and_constants(Frame& frame);
   void process(Frame& frame, const NodeMessage& node);
   void check_attribute_names(const Frame& frame, const NodeMessage& node) const;
-  void check_known_attributes(const Frame& frame, const NodeMessage& node, const tn_op_def& definition) const;
+  void check_known_attributes(const Frame& frame, const NodeMessage& node, int32_t version,
+                              const tn_op_def& definition) const;
   bool make_constant_node(Frame& frame, const NodeMessage& node);
   void make_node(Frame& frame, const NodeMessage& node);
   void define_results(Frame& frame, const NodeMessage& node, const tn_value* values);

@@ -3,6 +3,7 @@
 
 #include "graph_builder.hpp"
 #include "onnx_fields.hpp"
+#include "opset_forms.hpp"
 
 namespace tenon::onnx {
 
@@ -148,11 +149,11 @@ void GraphBuilder::check_attribute_names(const Frame& frame, const NodeMessage& 
 
 // An attribute that the operator does not have changes nothing, and whoever wrote it meant something by it.
 // Older versions of an operator have attributes that today's has not; their upgrades see to those.
-void GraphBuilder::check_known_attributes(const Frame& frame, const NodeMessage& node,
+void GraphBuilder::check_known_attributes(const Frame& frame, const NodeMessage& node, int32_t version,
                                           const tn_op_def& definition) const {
   for (const tn_attr& attribute : attrs_) {
     const std::string_view name = sdk::view(s_.graph_api->symbol_text(attribute.name));
-    bool known = false;
+    bool known = version < definition.since_version && has_older_attribute(node.op_type, version, name);
     std::string all;
     for (uint32_t i = 0; i < definition.attr_count; ++i) {
       known = known || sdk::view(definition.attrs[i].name) == name;
@@ -161,8 +162,8 @@ void GraphBuilder::check_known_attributes(const Frame& frame, const NodeMessage&
     if (!known)
       throw Failure(TN_ERR_INVALID,
                     "it has an attribute " + quoted(name) + ", which " + std::string(node.op_type) +
-                        " does not have" + (all.empty() ? "; it has none" : "; it has " + all) +
-                        ": correct or remove it",
+                        format(" of opset %d", version) + " does not have" +
+                        (all.empty() ? "; it has none" : "; it has " + all) + ": correct or remove it",
                     place(frame, node));
   }
 }
@@ -227,6 +228,9 @@ void GraphBuilder::make_node(Frame& frame, const NodeMessage& node) {
       frame.pending.emplace_back(a.name, bound->graph);
       continue;
     }
+    // Which operands a kernel may write over: no part of what the node means, and gone since version 6.
+    if (a.name == "consumed_inputs" && node.domain.empty() && has_older_attribute(node.op_type, 1, a.name))
+      continue;
     attrs_.push_back(attributes_.decode(*bound, s_.graph_api->symbol(str(a.name)), file_start(), types_,
                                         place(frame, node)));
   }
@@ -272,8 +276,8 @@ void GraphBuilder::make_node(Frame& frame, const NodeMessage& node) {
   const tn_op_def* definition = s_.registry->find(s_.host, d.op);
   if (!definition)
     hint_types(frame, node);
-  else if (node.domain.empty() && version >= definition->since_version)
-    check_known_attributes(frame, node, *definition);
+  else if (node.domain.empty())
+    check_known_attributes(frame, node, d.op_version, *definition);
 }
 
 void GraphBuilder::define_results(Frame& frame, const NodeMessage& node, const tn_value* values) {

@@ -20,6 +20,14 @@ struct FormRow {
 constexpr FormRow forms[] = {
 #include "opset_forms.inc"
 };
+struct OlderAttribute {
+  const char* op;
+  const char* name;
+  int32_t last;  // version of the operator
+};
+constexpr OlderAttribute older_attributes[] = {
+#include "older_attributes.inc"
+};
 /// Meanings that hang on an attribute's value.
 struct ValueForm {
   const char* op;
@@ -76,14 +84,21 @@ bool is_default(const tn_attr& a, const tn_op_def* definition, std::string_view 
   return false;
 }
 
+static int32_t in_force(std::string_view op, int32_t opset) {
+  int32_t version = 0;
+  for (const FormRow& f : forms_of(op))
+    if (f.kind == 'v' && f.since <= opset && f.since > version) version = f.since;
+  return version;
+}
+
+bool has_older_attribute(std::string_view op, int32_t opset, std::string_view attribute) {
+  return std::any_of(std::begin(older_attributes), std::end(older_attributes), [&](const OlderAttribute& a) {
+    return op == a.op && attribute == a.name && in_force(op, opset) <= a.last;
+  });
+}
+
 bool same_definition(std::string_view op, int32_t one, int32_t other) {
-  const auto in_force = [&](int32_t opset) {
-    int32_t version = 0;
-    for (const FormRow& f : forms_of(op))
-      if (f.kind == 'v' && f.since <= opset && f.since > version) version = f.since;
-    return version;
-  };
-  return in_force(one) == in_force(other);
+  return in_force(op, one) == in_force(op, other);
 }
 
 int32_t identity_since(uint32_t kind) {

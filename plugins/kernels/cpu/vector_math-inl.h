@@ -67,10 +67,11 @@ HWY_INLINE V sigmoid(D d, V x) {
   return hn::Div(one, hn::Add(one, exponential(d, hn::Neg(x))));
 }
 
-/// max and min that give NaN for a NaN in x.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V clamp(D, V x, V lo, V hi) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Min(hn::Max(x, lo), hi));
+/// x itself where it is within the bounds: NaN stays NaN, and -0 beside a bound of 0 stays -0.
+template <class V>
+HWY_INLINE V clamp(V x, V lo, V hi) {
+  const V raised = hn::IfThenElse(hn::Lt(x, lo), lo, x);
+  return hn::IfThenElse(hn::Gt(raised, hi), hi, raised);
 }
 
 template <Act A, class D, class V = hn::Vec<D>>
@@ -79,12 +80,12 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
   if constexpr (A == Act::None) return x;
   if constexpr (A == Act::Relu) return hn::IfThenElse(hn::Lt(x, zero), zero, x);
   if constexpr (A == Act::LeakyRelu) return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, va), x);
-  if constexpr (A == Act::Clip) return clamp(d, x, va, vb);
+  if constexpr (A == Act::Clip) return clamp(x, va, vb);
   if constexpr (A == Act::Sigmoid) return sigmoid(d, x);
   if constexpr (A == Act::Tanh) return hn::Tanh(d, x);
-  if constexpr (A == Act::HardSigmoid) return clamp(d, hn::MulAdd(va, x, vb), zero, one);
+  if constexpr (A == Act::HardSigmoid) return clamp(hn::MulAdd(va, x, vb), zero, one);
   if constexpr (A == Act::HardSwish)
-    return hn::Mul(x, clamp(d, hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f)), zero, one));
+    return hn::Mul(x, clamp(hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f)), zero, one));
   if constexpr (A == Act::Swish) return hn::Mul(x, sigmoid(d, hn::Mul(x, va)));
   if constexpr (A == Act::Gelu) {
     const V half = hn::Mul(x, hn::Set(d, 0.5f));

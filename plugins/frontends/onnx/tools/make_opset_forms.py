@@ -10,6 +10,9 @@ force at opset 7 and notes what each step added:
   'i' input      an operand position that older sets do not have
   't' type       an element type of an operand (place 0, 1, ...) or of a result (place 100, 101, ...)
   'v' version    a version of the definition (for operators that this program does not know and cannot rewrite)
+
+For those who read, older_attributes.inc has the attributes that today's definition does not have, each with the
+last version that has it, over all operator sets.
 """
 import os
 
@@ -51,12 +54,16 @@ def main():
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "" and schema.since_version <= NEWEST:
             history.setdefault(schema.name, {})[schema.since_version] = schema
-    rows = []
+    rows, gone = [], []
     for name in sorted(history):
         versions = sorted(history[name])
         below = [v for v in versions if v <= FLOOR]
         kept = ([below[-1]] if below else []) + [v for v in versions if v > FLOOR]
         newest = history[name][kept[-1]]
+        meant = [v for v in versions if not history[name][v].deprecated]
+        older = {a: v for v in meant for a in history[name][v].attributes
+                 if a not in history[name][meant[-1]].attributes}
+        gone += [(name, a, v) for a, v in sorted(older.items())]
         if newest.deprecated:
             continue
         if kept[0] > FLOOR:
@@ -88,10 +95,14 @@ def main():
         rows += [(name, "i", "", i, "TN_DTYPE_NONE", v) for i, v in sorted(inputs.items())]
         rows += [(name, "t", "", place, TYPES[t], v) for (place, t), v in sorted(types.items())]
         rows += [(name, "v", "", 0, "TN_DTYPE_NONE", v) for v in versions]
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "opset_forms.inc"), "w") as out:
+    write("opset_forms.inc", ('{"%s", \'%s\', "%s", %d, %s, %d},\n' % row for row in rows))
+    write("older_attributes.inc", ('{"%s", "%s", %d},\n' % row for row in gone))
+
+
+def write(name, lines):
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", name), "w") as out:
         out.write("// Made by tools/make_opset_forms.py; do not edit.\n// clang-format off\n")
-        for row in rows:
-            out.write('{"%s", \'%s\', "%s", %d, %s, %d},\n' % row)
+        out.writelines(lines)
 
 
 main()
