@@ -145,8 +145,8 @@ TEST_CASE("an attribute belongs to the version of the operator that the model us
   const auto of_opset = [](int64_t opset, const char* op, const std::string& attribute,
                            tenon::onnx::testing::Names operands = {"x"}) {
     return model(graph({{node(op, operands, {"y"}, {attribute}, "n")},
-                        {},
                         {raw_tensor("w", 1, {2}, floats({1, 2}))},
+                        {},
                         {value_info("x", 1, {1, 2})},
                         {value_info("y", 1, {})},
                         {}}),

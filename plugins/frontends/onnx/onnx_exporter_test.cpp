@@ -22,9 +22,10 @@ const tn_registry_api* registry_table() {
     t.size = sizeof t;
     t.find = [](const tn_host*, tn_sym op) -> const tn_op_def* {
       static std::map<tn_sym, tn_op_def> defs;
-      static tn_attr_def reduction{};
+      static tn_attr_def reduction{}, shape{};
       if (defs.empty()) {
         reduction = {sdk::str("noop_with_empty_axes"), TN_ATTR_INT, 0, 1, 0, 0, 0, {}, nullptr};
+        shape = {sdk::str("start"), TN_ATTR_INT, 0, 1, 0, 0, 0, {}, nullptr};
         for (const char* name : {"Relu", "Add", "Shape", "ReduceMean", "Gelu", "Swish", "Mul", "If",
                                  "Identity", "Clip", "tenon::FusedConv", "Conv", "Neg", "DFT"}) {
           tn_op_def d{};
@@ -32,6 +33,7 @@ const tn_registry_api* registry_table() {
           d.since_version = 28;
           if (std::string_view(name) == "If") d.flags = TN_OP_CONTROL_FLOW;
           if (std::string_view(name) == "ReduceMean") d.attrs = &reduction, d.attr_count = 1;
+          if (std::string_view(name) == "Shape") d.attrs = &shape, d.attr_count = 1;
           defs[symbol_of(name)] = d;
         }
       }
