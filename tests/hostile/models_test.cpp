@@ -156,7 +156,7 @@ TEST_CASE("an attribute belongs to the version of the operator that the model us
   check_all({
       {"spelt otherwise",
        of_opset(13, "ReduceMean", ints_attribute("Axes", {1})),
-       {"'n'", "'Axes', which ReduceMean of opset 13 does not have; it has keepdims"}},
+       {"node n", "'Axes', which ReduceMean of opset 13 does not have; it has keepdims, axes: correct"}},
       {"no longer there",
        of_opset(18, "ReduceMean", ints_attribute("axes", {1})),
        {"'axes', which ReduceMean of opset 18 does not have"}},

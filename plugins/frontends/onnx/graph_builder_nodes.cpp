@@ -151,20 +151,22 @@ void GraphBuilder::check_attribute_names(const Frame& frame, const NodeMessage& 
 // Older versions of an operator have attributes that today's has not; their upgrades see to those.
 void GraphBuilder::check_known_attributes(const Frame& frame, const NodeMessage& node, int32_t version,
                                           const tn_op_def& definition) const {
+  if (attrs_.empty()) return;
+  std::vector<std::string_view> known;
+  for (uint32_t i = 0; i < definition.attr_count; ++i) known.push_back(sdk::view(definition.attrs[i].name));
+  if (version < definition.since_version)
+    for (const std::string_view older : older_attributes(node.op_type, version)) known.push_back(older);
   for (const tn_attr& attribute : attrs_) {
     const std::string_view name = sdk::view(s_.graph_api->symbol_text(attribute.name));
-    bool known = version < definition.since_version && has_older_attribute(node.op_type, version, name);
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     std::string all;
-    for (uint32_t i = 0; i < definition.attr_count; ++i) {
-      known = known || sdk::view(definition.attrs[i].name) == name;
-      all += (i ? ", " : "") + sdk::text(definition.attrs[i].name);
-    }
-    if (!known)
-      throw Failure(TN_ERR_INVALID,
-                    "it has an attribute " + quoted(name) + ", which " + std::string(node.op_type) +
-                        format(" of opset %d", version) + " does not have" +
-                        (all.empty() ? "; it has none" : "; it has " + all) + ": correct or remove it",
-                    place(frame, node));
+    for (const std::string_view one : known)
+      if (attribute_since(node.op_type, one) <= version) all += (all.empty() ? "" : ", ") + std::string(one);
+    throw Failure(TN_ERR_INVALID,
+                  "it has an attribute " + quoted(name) + ", which " + std::string(node.op_type) +
+                      format(" of opset %d", version) + " does not have" +
+                      (all.empty() ? "; it has none" : "; it has " + all) + ": correct or remove it",
+                  place(frame, node));
   }
 }
 
@@ -229,8 +231,7 @@ void GraphBuilder::make_node(Frame& frame, const NodeMessage& node) {
       continue;
     }
     // Which operands a kernel may write over: no part of what the node means, and gone since version 6.
-    if (a.name == "consumed_inputs" && node.domain.empty() && has_older_attribute(node.op_type, 1, a.name))
-      continue;
+    if (a.name == "consumed_inputs" && node.domain.empty() && opset_of(frame, node) < 6) continue;
     attrs_.push_back(attributes_.decode(*bound, s_.graph_api->symbol(str(a.name)), file_start(), types_,
                                         place(frame, node)));
   }

@@ -25,7 +25,7 @@ struct OlderAttribute {
   const char* name;
   int32_t last;  // version of the operator
 };
-constexpr OlderAttribute older_attributes[] = {
+constexpr OlderAttribute gone_attributes[] = {
 #include "older_attributes.inc"
 };
 /// Meanings that hang on an attribute's value.
@@ -91,10 +91,11 @@ static int32_t in_force(std::string_view op, int32_t opset) {
   return version;
 }
 
-bool has_older_attribute(std::string_view op, int32_t opset, std::string_view attribute) {
-  return std::any_of(std::begin(older_attributes), std::end(older_attributes), [&](const OlderAttribute& a) {
-    return op == a.op && attribute == a.name && in_force(op, opset) <= a.last;
-  });
+std::vector<std::string_view> older_attributes(std::string_view op, int32_t opset) {
+  std::vector<std::string_view> names;
+  for (const OlderAttribute& a : gone_attributes)
+    if (op == a.op && in_force(op, opset) <= a.last) names.emplace_back(a.name);
+  return names;
 }
 
 bool same_definition(std::string_view op, int32_t one, int32_t other) {

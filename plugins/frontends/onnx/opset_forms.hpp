@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "steps.hpp"
 #include "tenon/abi/ops.h"
@@ -30,8 +31,8 @@ Requirement required_opset(const sdk::GraphView& graph, const Step& step, const 
 
 /// The opset since which this attribute exists; 0: always (as far back as is ever written).
 int32_t attribute_since(std::string_view op, std::string_view attribute);
-/// Does the definition in force at this opset have an attribute that today's does not have?
-bool has_older_attribute(std::string_view op, int32_t opset, std::string_view attribute);
+/// The attributes of the definition in force at this opset that today's does not have.
+std::vector<std::string_view> older_attributes(std::string_view op, int32_t opset);
 /// Does the attribute have the value that the definition gives it when it is left out?
 bool is_default(const tn_attr& attribute, const tn_op_def* definition, std::string_view name);
 /// Is the same definition of the operator in force at both opsets?

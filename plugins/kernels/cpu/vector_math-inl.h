@@ -89,13 +89,13 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
   if constexpr (A == Act::Swish) return hn::Mul(x, sigmoid(d, hn::Mul(x, va)));
   if constexpr (A == Act::Gelu) {
     const V half = hn::Mul(x, hn::Set(d, 0.5f));
-    return hn::MulAdd(half, erf(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f))), half);
+    return hn::Mul(half, hn::Add(erf(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f))), one));
   }
   if constexpr (A == Act::GeluTanh) {
     const V half = hn::Mul(x, hn::Set(d, 0.5f));
     const V inner = hn::Mul(hn::Set(d, 0.79788456080286536f),
                             hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715f), x));
-    return hn::MulAdd(half, hn::Tanh(d, inner), half);
+    return hn::Mul(half, hn::Add(hn::Tanh(d, inner), one));
   }
   if constexpr (A == Act::Elu)
     return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(va, hn::Expm1(d, hn::Min(x, zero))), x);
