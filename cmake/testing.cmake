@@ -28,6 +28,9 @@ function(tenon_configure_test name)
     "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1")
+  if(TENON_SANITIZE)  # libraries many times their size, in child processes of a machine that does other things too
+    set_property(TEST "${name}" APPEND PROPERTY ENVIRONMENT "TENON_SCAN_TIMEOUT_MS=120000")
+  endif()
   get_test_property("${name}" TIMEOUT timeout)
   if(NOT timeout)
     set_property(TEST "${name}" PROPERTY TIMEOUT 600)

@@ -65,7 +65,7 @@ class AtomicWriter {
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit_bytes = uint64_t(1) << 30);
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
-// The table behind tenon.files.draft/1. [any]
+// The table behind tenon.files/1. [any]
 const tn_files_api* files_api();
 // The mapping behind a handle of that table; keeps it alive. NULL when file is NULL.
 std::shared_ptr<const MappedFile> mapped_file(tn_file* file);

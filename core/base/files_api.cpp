@@ -1,4 +1,4 @@
-// The table of tenon.files.draft/1 over MappedFile and AtomicWriter.
+// The table of tenon.files/1 over MappedFile and AtomicWriter.
 #include <new>
 
 #include "core/base/files.hpp"

@@ -1,4 +1,4 @@
-// tenon.limits.draft/1
+// tenon.limits/1
 #include <tenon/abi/limits.h>
 
 #include "core/base/diagnostics.hpp"

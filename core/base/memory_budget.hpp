@@ -51,7 +51,7 @@ class MemoryShare {
 // std::bad_alloc.
 std::shared_ptr<const void> counted_bytes(uint64_t bytes, const std::string& where, const std::string& what);
 
-const tn_limits_api* limits_api();  // tenon.limits.draft/1: require_memory for plugins
+const tn_limits_api* limits_api();  // tenon.limits/1: require_memory for plugins
 
 // "500MB", "2GiB", "1.5 GB", "4096" (bytes); nothing when it is no size, or none that fits in 63 bits.
 std::optional<uint64_t> parse_memory_size(std::string_view text);

@@ -42,11 +42,17 @@ bool open_and_close(Checker& checker, const tn_plugin& plugin, const tn_host* ho
   return true;
 }
 
-constexpr const char* known_interfaces[] = {
-    "tenon.ops.draft/1",         "tenon.kernels.draft/1",    "tenon.passes.draft/1",
-    "tenon.rules.draft/1",       "tenon.transforms.draft/1", "tenon.frontends.draft/1",
-    "tenon.exporters.draft/1",   "tenon.memory.draft/1",     "tenon.tensor-files.draft/1",
-    "tenon.rule-engine.draft/1", "tenon.device.draft/1"};
+constexpr const char* known_interfaces[] = {"tenon.ops/1",
+                                            "tenon.kernels.draft/1",
+                                            "tenon.passes/1",
+                                            "tenon.rules/1",
+                                            "tenon.transforms.draft/1",
+                                            "tenon.frontends/1",
+                                            "tenon.exporters.draft/1",
+                                            "tenon.memory.draft/1",
+                                            "tenon.tensor-files.draft/1",
+                                            "tenon.rule-engine.draft/1",
+                                            "tenon.device.draft/1"};
 
 }  // namespace
 

@@ -1,12 +1,12 @@
 // tenon explain: why a rule, pass or kernel did or did not apply; who owns the memory.
 #include <algorithm>
-#include <set>
 
 #include "core/base/files.hpp"
 #include "core/base/text.hpp"
 #include "core/cli/common.hpp"
 #include "core/cli/tensors.hpp"
 #include "core/graph/graph.hpp"
+#include "core/report/explain_node.hpp"
 #include "core/report/explain_text.hpp"
 
 namespace tenon::cli {
@@ -17,27 +17,22 @@ struct Options {
   PipelineOptions pipeline;
   std::string rule, node, inputs, lines;
   std::vector<std::string> shapes;
-  bool memory = false;
+  bool memory = false, time = false;
 };
 
-std::unique_ptr<Session> planned_session(const Options& o, Pipeline& p) {
-  auto session = make_session(p, true);
-  InputSet inputs =
-      collect_inputs(o.inputs, p.manifest(), p.engine->registries(), p.engine->host(), session->inputs());
-  add_random_inputs(o.shapes, 1, session->inputs(), inputs);
-  session->run(inputs.tensors);
-  return session;
-}
+struct Planned {
+  std::unique_ptr<Session> session;
+  InputSet inputs;
+};
 
-/// Names of the nodes of the optimised graph that stand for a node of the model, itself included.
-std::set<std::string> names_of(const Graph& graph, const std::string& node) {
-  std::set<std::string> names{node};
-  for (tn_node n = 0; n < graph.node_bound(); ++n) {
-    if (!graph.node(n).alive) continue;
-    for (const std::string_view origin : graph.origins(n))
-      if (origin == node) names.insert(std::string(graph.node_name(n)));
-  }
-  return names;
+Planned planned_session(const Options& o, Pipeline& p) {
+  Planned made;
+  made.session = make_session(p, true);
+  made.inputs = collect_inputs(o.inputs, p.manifest(), p.engine->registries(), p.engine->host(),
+                               made.session->inputs());
+  add_random_inputs(o.shapes, 1, made.session->inputs(), made.inputs);
+  made.session->run(made.inputs.tensors);
+  return made;
 }
 
 void print_memory(const Session& session) {
@@ -92,20 +87,22 @@ int explain(const Options& o) {
   }
   if (!o.node.empty()) {
     const std::string rules = explain_node_text(p.report, o.node);
-    const auto wanted = names_of(*p.graph, o.node);
-    const auto session = planned_session(o, p);
-    std::string kernels;
-    std::vector<std::string> names;
-    for (const auto& n : session->planned_nodes()) {
-      names.push_back(n.name);
-      if (wanted.count(n.name))
+    const std::unique_ptr<Graph> again = o.time ? p.graph->clone() : nullptr;
+    const RuntimeOptions timed = runtime_options(p.manifest(), false);
+    const Planned planned = planned_session(o, p);
+    std::string kernels = expansion_text(*planned.session, o.node);
+    for (const PlannedNode& n : nodes_of(*planned.session, o.node)) {
+      kernels += planned_text(n);
+      if (o.time)
         kernels +=
-            fmt::format("{} {}: {}{}{}\n{}{}", n.op, n.name, n.how, n.kernel.empty() ? "" : " " + n.kernel,
-                        n.placement.empty() ? "" : " on " + n.device, n.placement, n.selection);
+            timing_text(time_kernels(*again, p.engine->registries(), timed, n, planned.inputs.tensors));
     }
-    if (rules.empty() && kernels.empty())
+    if (rules.empty() && kernels.empty()) {
+      std::vector<std::string> names;
+      for (const PlannedNode& n : planned.session->planned_nodes()) names.push_back(n.name);
       throw Error(exit_bad_input, "--node " + o.node,
                   "no such node in the model, and no rule looked at one" + did_you_mean(o.node, names));
+    }
     if (!rules.empty()) std::printf("rules and passes that looked at it:\n%s", rules.c_str());
     if (!kernels.empty())
       std::printf("how it runs:\n%s", kernels.c_str());
@@ -114,7 +111,7 @@ int explain(const Options& o) {
     return 0;
   }
   if (o.memory) {
-    print_memory(*planned_session(o, p));
+    print_memory(*planned_session(o, p).session);
     return 0;
   }
   std::printf("%s", pass_table(p.report).c_str());
@@ -130,8 +127,10 @@ void add_explain(CLI::App& app, Action& action) {
   auto* verb = app.add_subcommand("explain", "why a rule, pass or kernel did or did not apply");
   add_pipeline_options(*verb, o->pipeline);
   verb->add_option("--rule", o->rule, "one rule or pass");
-  verb->add_option("--node", o->node,
-                   "one node of the model: rules that looked at it, kernels and devices it could run on");
+  auto* node =
+      verb->add_option("--node", o->node,
+                       "one node of the model: rules that looked at it, kernels and devices it could run on");
+  verb->add_flag("--time", o->time, "with --node: measure each kernel that could run it")->needs(node);
   verb->add_option("-o,--output", o->lines, "write every record here, one JSON object a line (explain.jsonl)")
       ->type_name("FILE");
   verb->add_flag("--memory", o->memory, "the arena: lower bound, plan, who owns the peak");

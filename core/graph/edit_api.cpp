@@ -1,4 +1,4 @@
-// The table of tenon.graph-edit.draft/1, and the host's own Transaction.
+// The table of tenon.graph-edit/1, and the host's own Transaction.
 #include <new>
 
 #include "core/base/text.hpp"

@@ -1,4 +1,4 @@
-// The tables of tenon.graph.draft/1 and tenon.symbols.draft/1.
+// The tables of tenon.graph/1 and tenon.symbols/1.
 #include <new>
 
 #include "core/base/text.hpp"

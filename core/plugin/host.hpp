@@ -41,7 +41,7 @@ class Host {
 
   // The host without a plugin behind it, for host code and tests that call an interface themselves.
   const tn_host* abi() const;
-  // One for each plugin; lives as long as this object. `options_json` answers tenon.plugin-options.draft/1.
+  // One for each plugin; lives as long as this object. `options_json` answers tenon.plugin-options/1.
   const tn_host* make_plugin_host(std::string plugin, std::string options_json);
   bool options_were_read(const tn_host* plugin_host) const;
   static std::string_view options_of(const tn_host* plugin_host);

@@ -7,8 +7,10 @@
 #include <tenon/abi/memory.h>
 #include <tenon/abi/ops.h>
 #include <tenon/abi/pass.h>
+#include <tenon/abi/rule_engine.h>
 #include <tenon/abi/rules.h>
 #include <tenon/abi/tensor_file.h>
+#include <tenon/abi/transforms.h>
 
 #include <span>
 #include <string>
@@ -84,7 +86,7 @@ class Registries : public OpRegistry {
   const TensorFileEntry* tensor_file_for(std::string_view path) const;
   const ExporterEntry* exporter_for(std::string_view path) const;
 
-  // tenon.registry.draft/1, answered from here.
+  // tenon.registry/1, answered from here.
   void provide(Host& host);
 
  private:

@@ -142,10 +142,12 @@ class Lowering {
     Transaction transaction(graph_, "lowering");
     Diagnostics said;
     for (const tn_node node : nodes) {
+      if (options_.explain) tell(node);
       if (inline_body(transaction.get(), node)) {
         ++report_.bodies_inlined;
       } else if (decompose(transaction.get(), node, said)) {
         ++report_.decomposed;
+        if (options_.explain) report_.expanded.back().how = "decomposition";
       } else {
         note(node);
       }
@@ -197,6 +199,19 @@ class Lowering {
       need(status, node, "decompose the node");
     }
     return true;
+  }
+
+  void tell(tn_node node) {
+    ExpandedNode told{std::string(graph_.node_name(node)), std::string(graph_.op_name(node)), {}, "body", ""};
+    for (const std::string_view origin : graph_.origins(node)) told.origins.emplace_back(origin);
+    fill_view(node);
+    for (const KernelEntry& kernel : registries_.kernels(graph_.node(node).op)) {
+      const std::string refusal = refusal_of(kernel, registries_, view_, policy_for(kernel), false);
+      told.reasons += fmt::format("    {}  refused: {}\n", string(kernel.record->id),
+                                  refusal.empty() ? "the shapes of a run" : refusal);
+    }
+    if (told.reasons.empty()) told.reasons = "    no loaded plugin has a kernel for it\n";
+    report_.expanded.push_back(std::move(told));
   }
 
   void note(tn_node node) {

@@ -98,6 +98,7 @@ struct StepInfo {  // cold
   uint32_t first_patch = 0, patch_count = 0;  // pointers to set when the step has filled its slots
   std::string fallback;  // why the preferred kernels did not take it; empty: they did, or there are none
   std::string selection;
+  std::vector<std::string> able;  // kernels that take the node, the chosen one first
 };
 struct PointerFixup {
   uint32_t pointer = 0;
@@ -296,6 +297,7 @@ struct RunGraph : std::enable_shared_from_this<RunGraph> {
   std::unordered_map<std::string, tn_dim> data_dependent;
   std::unordered_map<tn_value, ContentIdentity> identities;
   Diagnostics diagnostics;
+  std::vector<ExpandedNode> explained;  // nodes that no kernel took; only with explain
 
   RunGraph(std::unique_ptr<Graph> lowered, std::vector<tn_node> nodes_expanded);
 };

@@ -409,7 +409,11 @@ uint32_t SegmentPlanner::add_step(tn_node node, PlanContext& context, Selection&
   info.free_state = planned.free_state;
   info.workspace_bytes = (planned.workspace_bytes + 63) / 64 * 64;
   info.fallback = fallback_reason(environment_.options.kernels, selection, kernel, graph_.op_name(node));
-  if (environment_.explain) info.selection = selection_text(selection);
+  if (environment_.explain) {
+    info.selection = selection_text(selection);
+    for (const Candidate& candidate : selection.candidates)
+      if (candidate.refusal.empty()) info.able.emplace_back(tenon::view(candidate.kernel->record->id));
+  }
   const bool calls_back = (kernel.record->flags & (TN_KERNEL_DYNAMIC_OUTPUT | TN_KERNEL_DYNAMIC_INPUT |
                                                    TN_KERNEL_CONTROL_FLOW)) != 0;
   const bool isolated = environment_.options.isolates(kernel.plugin);

@@ -16,21 +16,25 @@ constexpr uintptr_t wanted_alignment = 16;  // kernels may assume it of every te
 constexpr int most_expansions = 64;         // kernels that decline, one after another, in one run
 
 std::shared_ptr<RunGraph> lowered(std::unique_ptr<Graph> graph, RunEnvironment& environment,
-                                  std::vector<tn_node> expand, std::vector<tn_node> expanded_before) {
+                                  std::vector<tn_node> expand, const RunGraph* before) {
   LoweringOptions options;
   options.policy = environment.options.kernels;
   for (const auto& device : environment.devices.current()) options.kinds.emplace_back(device->kind());
   options.precision_mode = environment.options.precision_mode;
   options.cpu_features = environment.cpu_features;
   options.thread_count = environment.pool->size();
+  options.explain = environment.explain;
   options.always_expand = std::move(expand);
   Diagnostics diagnostics;
-  lower(*graph, *environment.registries, options, diagnostics);
+  LoweringReport report = lower(*graph, *environment.registries, options, diagnostics);
   diagnostics.throw_if_errors(exit_job_failed);
-  expanded_before.insert(expanded_before.end(), options.always_expand.begin(), options.always_expand.end());
-  std::sort(expanded_before.begin(), expanded_before.end());
-  auto run_graph = std::make_shared<RunGraph>(std::move(graph), std::move(expanded_before));
+  std::vector<tn_node> expanded = before ? before->expanded : std::vector<tn_node>{};
+  expanded.insert(expanded.end(), options.always_expand.begin(), options.always_expand.end());
+  std::sort(expanded.begin(), expanded.end());
+  auto run_graph = std::make_shared<RunGraph>(std::move(graph), std::move(expanded));
   run_graph->diagnostics = std::move(diagnostics);
+  if (before) run_graph->explained = before->explained;
+  run_graph->explained.insert(run_graph->explained.end(), report.expanded.begin(), report.expanded.end());
   return run_graph;
 }
 
@@ -166,7 +170,7 @@ struct Session::State {
       const std::lock_guard<std::mutex> planning(const_cast<RunGraph&>(from).planning);
       copy = from.graph->clone();
     }
-    std::shared_ptr<RunGraph> made = lowered(std::move(copy), environment, nodes, from.expanded);
+    std::shared_ptr<RunGraph> made = lowered(std::move(copy), environment, nodes, &from);
     const std::lock_guard<std::mutex> lock(mutex);
     if (std::shared_ptr<RunGraph> known = find()) return known;
     graphs.push_back(made);
@@ -239,7 +243,7 @@ struct Session::State {
 
 Session::Session(std::unique_ptr<Graph> graph, const Registries& registries, RuntimeOptions options)
     : state_(std::make_unique<State>(registries, std::move(options), *graph)) {
-  std::shared_ptr<RunGraph> base = lowered(std::move(graph), state_->environment, {}, {});
+  std::shared_ptr<RunGraph> base = lowered(std::move(graph), state_->environment, {}, nullptr);
   state_->graphs.push_back(base);
   state_->last_graph = base;
 }
@@ -299,23 +303,38 @@ std::vector<PlannedNode> Session::planned_nodes() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   std::vector<PlannedNode> rows;
   const Graph& graph = *state_->last_graph->graph;
+  const auto row = [&](tn_node node) -> PlannedNode& {
+    PlannedNode& made = rows.emplace_back();
+    made.node = node;
+    made.name = graph.node_name(node);
+    made.op = graph.op_name(node);
+    for (const std::string_view origin : graph.origins(node)) made.origins.emplace_back(origin);
+    return made;
+  };
   for (const std::shared_ptr<Segment>& segment : state_->last_path) {
     for (size_t i = 0; i < segment->infos.size(); ++i) {
       const StepInfo& info = segment->infos[i];
-      rows.push_back({info.node, std::string(graph.node_name(info.node)),
-                      std::string(graph.op_name(info.node)), string(info.kernel->record->id),
-                      std::string(info.kernel->plugin), device_name(*segment, info), segment->steps[i].tiles,
-                      "kernel", info.placement, info.selection});
+      PlannedNode& made = row(info.node);
+      made.kernel = string(info.kernel->record->id);
+      made.plugin = info.kernel->plugin;
+      made.device = device_name(*segment, info);
+      made.tiles = segment->steps[i].tiles;
+      made.how = "kernel";
+      made.placement = info.placement;
+      made.selection = info.selection;
+      made.able = info.able;
     }
-    for (const auto& [node, how] : segment->stepless) {
-      rows.push_back({node, std::string(graph.node_name(node)), std::string(graph.op_name(node)), "", "",
-                      "cpu", 0, how, "", ""});
-    }
+    for (const auto& [node, how] : segment->stepless) row(node).how = how;
   }
   std::stable_sort(rows.begin(), rows.end(), [&](const PlannedNode& a, const PlannedNode& b) {
     return graph.comes_before(a.node, b.node);
   });
   return rows;
+}
+
+std::vector<ExpandedNode> Session::expanded_nodes() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->last_graph->explained;
 }
 
 std::vector<PlannedBuffer> Session::planned_buffers() const {

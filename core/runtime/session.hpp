@@ -16,6 +16,7 @@
 #include "core/plugin/registries.hpp"
 #include "core/runtime/devices.hpp"
 #include "core/runtime/kernel_selection.hpp"
+#include "core/runtime/lowering.hpp"
 #include "core/runtime/thread_pool.hpp"
 #include "core/runtime/value_handle.hpp"
 
@@ -103,11 +104,13 @@ struct RunStats {
 struct PlannedNode {
   tn_node node = TN_NONE;
   std::string name, op, kernel, plugin;
+  std::vector<std::string> origins;  // the model's nodes that it stands for, unless it is one of them itself
   std::string device = "cpu";
-  uint32_t tiles = 1;
+  uint32_t tiles = 0;
   std::string how;        // "kernel", "view", "constant", "body"
   std::string placement;  // why it is on that device, a line each; only with explain and several devices
   std::string selection;  // every candidate with its reason, see selection_text; only with explain
+  std::vector<std::string> able;  // ids of the kernels that take it, the chosen one first; only with explain
 };
 // One row an arena buffer; for `explain --memory`.
 struct PlannedBuffer {
@@ -147,7 +150,8 @@ class Session {
   const std::vector<InputInfo>& inputs() const;
   const std::vector<OutputInfo>& outputs() const;
   RunStats stats() const;
-  std::vector<PlannedNode> planned_nodes() const;  // of the shapes run last
+  std::vector<PlannedNode> planned_nodes() const;    // of the shapes run last
+  std::vector<ExpandedNode> expanded_nodes() const;  // what no kernel took; only with explain
   std::vector<PlannedBuffer> planned_buffers() const;
   unsigned thread_count() const;
   // Warnings of loading and planning so far.

@@ -14,6 +14,7 @@
 #include <tenon/abi/pass.h>
 #include <tenon/abi/rules.h>
 #include <tenon/abi/tensor_file.h>
+#include <tenon/abi/transforms.h>
 
 #include <cstdlib>
 #include <cstring>

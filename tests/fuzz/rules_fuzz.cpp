@@ -1,6 +1,6 @@
 // Any bytes as a rule file: findings with their places, or rules that go over a graph of the patterns rules
 // are about, and leave it sound whatever they say.
-#include <tenon/abi/rules.h>
+#include <tenon/abi/rule_engine.h>
 
 #include "core/base/text.hpp"
 #include "core/graph/text_form.hpp"

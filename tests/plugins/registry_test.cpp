@@ -55,7 +55,7 @@ void sidecar(const fs::path& library, const std::string& id, const std::string& 
   std::ofstream(sidecar_path(library))
       << R"({"schema": "tenon.plugin/1", "id": ")" << id << R"(", "name": ")" << name << R"(", "version": ")"
       << version
-      << R"(", "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.passes.draft/1"]})";
+      << R"(", "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.passes/1"]})";
 }
 
 const PluginFolder* find(const std::vector<PluginFolder>& folders, const fs::path& path) {

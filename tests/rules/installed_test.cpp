@@ -17,7 +17,7 @@ TEST_CASE("A rule over an operator without a schema says which installed plugin 
   std::ofstream(folder + "/libacme_conv.so") << "no library";
   std::ofstream(folder + "/libacme_conv.plugin.json")
       << R"({"schema": "tenon.plugin/1", "id": "com.acme.conv", "name": "acme_conv", "version": "1.0.0",
- "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.ops.draft/1"], "operators": ["com.acme::MyConv"]})";
+ "abi": {"major": 1, "min_host_minor": 0, "built_host_minor": 0}, "interfaces": ["tenon.ops/1"], "operators": ["com.acme::MyConv"]})";
   const char* before = std::getenv("TENON_PLUGIN_PATH");
   const std::string saved = before ? before : "";
   setenv("TENON_PLUGIN_PATH", folder.c_str(), 1);

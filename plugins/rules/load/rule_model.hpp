@@ -7,7 +7,8 @@
 #include "load/json_source.hpp"
 #include "tenon/abi/graph.h"
 #include "tenon/abi/ops.h"
-#include "tenon/abi/rules.h"
+#include "tenon/abi/rule_engine.h"
+#include "tenon/abi/transforms.h"
 
 namespace tenon::rules {
 

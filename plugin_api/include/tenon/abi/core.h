@@ -76,7 +76,7 @@ typedef struct tn_host {
   uint32_t abi_minor;
   uint32_t reserved;
   tn_str version; /* of the program, "1.0.0" */
-  /* A service by id ("tenon.graph.draft/1"); NULL when this host has none. Tables live as long as the host.
+  /* A service by id ("tenon.graph/1"); NULL when this host has none. Tables live as long as the host.
    * [any] */
   const void* (*get_interface)(const struct tn_host* host, const char* id);
 } tn_host;

@@ -1,4 +1,4 @@
-/* tenon.explain.draft/1: why a rule, pass or kernel did or did not act at a place. Counted in a normal run,
+/* tenon.explain/1: why a rule, pass or kernel did or did not act at a place. Counted in a normal run,
  * recorded in full under `tenon explain`. */
 #ifndef TENON_ABI_EXPLAIN_H
 #define TENON_ABI_EXPLAIN_H

@@ -1,4 +1,4 @@
-/* tenon.files.draft/1: files mapped by the host, with the checks that outside data needs. */
+/* tenon.files/1: files mapped by the host, with the checks that outside data needs. */
 #ifndef TENON_ABI_FILES_H
 #define TENON_ABI_FILES_H
 #include "core.h"
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-#define TN_FILES_ID "tenon.files.draft/1"
+#define TN_FILES_ID "tenon.files/1"
 
 typedef struct tn_file tn_file; /* counted; constants made from slices keep it alive */
 

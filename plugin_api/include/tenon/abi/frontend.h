@@ -1,4 +1,4 @@
-/* tenon.frontends.draft/1: readers of model files. A frontend builds a graph; it never decides what can run:
+/* tenon.frontends/1: readers of model files. A frontend builds a graph; it never decides what can run:
  * an operator it does not know is kept with its raw attributes. */
 #ifndef TENON_ABI_FRONTEND_H
 #define TENON_ABI_FRONTEND_H
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define TN_FRONTENDS_ID "tenon.frontends.draft/1"
+#define TN_FRONTENDS_ID "tenon.frontends/1"
 
 typedef struct tn_frontend_record {
   uint32_t size;

@@ -1,4 +1,4 @@
-/* tenon.graph.draft/1: reading a graph.
+/* tenon.graph/1: reading a graph.
  *
  * Semantics. A graph is in static single assignment form. A value has one producer: a node's result, a
  * region's input, or a constant. A node applies an operator to ordered operands (TN_NONE is an omitted
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define TN_GRAPH_ID "tenon.graph.draft/1"
+#define TN_GRAPH_ID "tenon.graph/1"
 #define TN_NONE     UINT32_MAX
 
 typedef struct tn_graph tn_graph;

@@ -1,4 +1,4 @@
-/* tenon.graph-edit.draft/1: changing a graph, in transactions.
+/* tenon.graph-edit/1: changing a graph, in transactions.
  *
  * begin .. commit. Within a transaction the graph is edited in place and readers see the edits; commit infers
  * types of what is new, checks arity, types, shapes, acyclicity and that outputs kept type and shape (equal
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TN_GRAPH_EDIT_ID "tenon.graph-edit.draft/1"
+#define TN_GRAPH_EDIT_ID "tenon.graph-edit/1"
 
 typedef struct tn_edit tn_edit; /* an open transaction; owned by the host, gone after commit or rollback */
 typedef struct tn_file tn_file; /* files.h */

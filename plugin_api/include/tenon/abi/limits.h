@@ -1,4 +1,4 @@
-/* tenon.limits.draft/1: how much memory a plugin may take for outside data. */
+/* tenon.limits/1: how much memory a plugin may take for outside data. */
 #ifndef TENON_ABI_LIMITS_H
 #define TENON_ABI_LIMITS_H
 #include "core.h"
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-#define TN_LIMITS_ID "tenon.limits.draft/1"
+#define TN_LIMITS_ID "tenon.limits/1"
 
 typedef struct tn_limits_api {
   uint32_t size;

@@ -1,4 +1,4 @@
-/* tenon.ops.draft/1: operator definitions a plugin provides.
+/* tenon.ops/1: operator definitions a plugin provides.
  *
  * One definition an operator, at its newest version (ai.onnx: opset 28). Older versions of a node are brought
  * up by `upgrade` before anything else looks at them. Everything but the tables' first fields may be NULL. */
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define TN_OPS_ID "tenon.ops.draft/1"
+#define TN_OPS_ID "tenon.ops/1"
 
 enum {                        /* tn_op_def.flags */
        TN_OP_COMMUTATIVE = 1, /* of its first two inputs */
@@ -123,9 +123,9 @@ typedef struct tn_op_list {
   const tn_op_def* const* ops;
 } tn_op_list;
 
-/* tenon.registry.draft/1: the host's view of all operators loaded, for passes, rule engines and exporters.
+/* tenon.registry/1: the host's view of all operators loaded, for passes, rule engines and exporters.
  * [any] */
-#define TN_REGISTRY_ID "tenon.registry.draft/1"
+#define TN_REGISTRY_ID "tenon.registry/1"
 typedef struct tn_registry_api {
   uint32_t size;
   uint32_t reserved;

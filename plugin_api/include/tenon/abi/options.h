@@ -1,4 +1,4 @@
-/* tenon.plugin-options.draft/1: the "options" object that the manifest gives to a plugin as a whole. */
+/* tenon.plugin-options/1: the "options" object that the manifest gives to a plugin as a whole. */
 #ifndef TENON_ABI_OPTIONS_H
 #define TENON_ABI_OPTIONS_H
 #include "core.h"
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-#define TN_PLUGIN_OPTIONS_ID "tenon.plugin-options.draft/1"
+#define TN_PLUGIN_OPTIONS_ID "tenon.plugin-options/1"
 
 /* The plugin checks them in open: an option it does not know, or a wrong value, is an error through diag. A
  * plugin that never asks for this interface takes no options, and the host says so when the manifest gives

@@ -1,4 +1,4 @@
-/* tenon.passes.draft/1: rewrites of a whole graph. The host's wrapper gives every pass its switch, options,
+/* tenon.passes/1: rewrites of a whole graph. The host's wrapper gives every pass its switch, options,
  * time, verification after, dump, undo and bisect; a pass only rewrites. */
 #ifndef TENON_ABI_PASS_H
 #define TENON_ABI_PASS_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TN_PASSES_ID "tenon.passes.draft/1"
+#define TN_PASSES_ID "tenon.passes/1"
 
 typedef struct tn_option_def {
   tn_str name;

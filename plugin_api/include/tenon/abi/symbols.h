@@ -1,4 +1,4 @@
-/* tenon.symbols.draft/1: arithmetic on dimensions that may be unknown. Expressions are kept canonical by the
+/* tenon.symbols/1: arithmetic on dimensions that may be unknown. Expressions are kept canonical by the
  * host (sums of products in a fixed order), so equal expressions get equal handles. Handles belong to one
  * graph. */
 #ifndef TENON_ABI_SYMBOLS_H
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define TN_SYMBOLS_ID "tenon.symbols.draft/1"
+#define TN_SYMBOLS_ID "tenon.symbols/1"
 #define TN_DIM_MAX    INT64_MAX /* as a bound: no bound known */
 
 struct tn_graph;

@@ -15,6 +15,7 @@
 #include "tenon/abi/memory.h"
 #include "tenon/abi/rules.h"
 #include "tenon/abi/tensor_file.h"
+#include "tenon/abi/transforms.h"
 
 namespace tenon::sdk {
 

@@ -1,7 +1,7 @@
 // Named constant transforms: what a rule's expressions cannot say, `{"transform": "acme.pack@1", "args":
 // {...}}`.
 #pragma once
-#include "tenon/abi/rules.h"
+#include "tenon/abi/transforms.h"
 #include "tensor.hpp"
 
 namespace tenon::sdk {
