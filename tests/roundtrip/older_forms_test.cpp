@@ -366,6 +366,25 @@ TEST_CASE("sampling") {
       16, "node n (GridSample) needs opset 20");
 }
 
+TEST_CASE("boxes of regions are moved by half a pixel since 16, unless said otherwise") {
+  const auto regions = [](const std::string& attributes) {
+    return "  input %x: float32[2,2,5,4]\n  const %r: float32[3,4] = [0,1,3,4,-9,-9,20,20,2,2,2.5,2.25]\n" +
+           ints("i", "1,0,1", "3") +
+           "  %y = RoiAlign(%x, %r, %i) {output_height = 2, output_width = 3, spatial_scale = 0.5" +
+           attributes + "} name \"n\"\n  output %y as \"y\"\n";
+  };
+  const std::string before = ", coordinate_transformation_mode = \"output_half_pixel\"";
+  for (const std::string mode : {"avg", "max"}) {
+    const std::string how = ", mode = \"" + mode + "\"";
+    for (const int64_t opset : {0, 16, 22, 28}) check_written(regions(how), opset, "RoiAlign");
+    check_refused(regions(how), 15,
+                  "node n (RoiAlign) needs opset 16 for the operator, and its boxes are moved by half");
+    for (const int64_t opset : {10, 15}) check_written(regions(how + before), opset, "RoiAlign");
+    for (const int64_t opset : {0, 16, 28})
+      check_written(regions(how + before), opset, "RoiAlign", "output_half_pixel");
+  }
+}
+
 TEST_CASE("operators that came later are written as what they are made of") {
   check_written(on_x("  %y = Gelu(%x)\n"), 17, "Mul Erf Mul Add Mul");
   for (const char* op : {"Gelu", "Mish", "HardSwish", "Swish"}) {

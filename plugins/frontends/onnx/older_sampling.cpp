@@ -1,4 +1,4 @@
-// Resize and GridSample.
+// Resize, GridSample and RoiAlign.
 #include <algorithm>
 #include <cmath>
 
@@ -11,6 +11,14 @@ bool grid_sample(OlderForm& f) {
   if (f.rank(0) != 4) return f.refuse("it samples no images of two dimensions");
   const auto mode = f.node.attrs().get_string("mode", "linear");
   f.set("mode", mode == "linear" ? "bilinear" : mode == "cubic" ? "bicubic" : mode);
+  return true;
+}
+
+/// Boxes were never moved by half a pixel.
+bool roi_align(OlderForm& f) {
+  if (f.node.attrs().get_string("coordinate_transformation_mode", "half_pixel") != "output_half_pixel")
+    return f.refuse("its boxes are moved by half a pixel");
+  f.remove("coordinate_transformation_mode");
   return true;
 }
 
@@ -133,7 +141,9 @@ bool resize(OlderForm& f) {
 
 }  // namespace
 
-const OlderMaker sampling_makers[] = {
-    {"GridSample", 20, grid_sample}, {"Resize", 18, resize}, {nullptr, 0, nullptr}};
+const OlderMaker sampling_makers[] = {{"GridSample", 20, grid_sample},
+                                      {"Resize", 18, resize},
+                                      {"RoiAlign", 16, roi_align},
+                                      {nullptr, 0, nullptr}};
 
 }  // namespace tenon::onnx

@@ -20,8 +20,8 @@ import onnx.defs
 
 FLOOR, NEWEST, FIRST_RESULT = 7, 28, 100
 # Same attributes and operands, other meaning: scale and bias of a group until 20, of a channel since; the axis
-# of a DFT without that operand was 1, and is the last but one.
-MEANING = {"GroupNormalization": 21, "DFT": 20}
+# of a DFT without that operand was 1, and is the last but one; the boxes of RoiAlign were not moved by half a pixel.
+MEANING = {"GroupNormalization": 21, "DFT": 20, "RoiAlign": 16}
 TYPES = {"float": "TN_FLOAT32", "double": "TN_FLOAT64", "float16": "TN_FLOAT16", "bfloat16": "TN_BFLOAT16",
          "int8": "TN_INT8", "int16": "TN_INT16", "int32": "TN_INT32", "int64": "TN_INT64", "uint8": "TN_UINT8",
          "uint16": "TN_UINT16", "uint32": "TN_UINT32", "uint64": "TN_UINT64", "bool": "TN_BOOL", "string": "TN_STRING",
