@@ -31,6 +31,13 @@ bool cancels_inside(std::string_view op) {
   return std::find(std::begin(simple), std::end(simple), op) == std::end(simple);
 }
 
+// Results lie within -1 and 1, and roundings decide where the ends are reached.
+bool ends_at_one(std::string_view op) {
+  static constexpr std::string_view all[] = {"Cos", "Erf",  "HardSigmoid", "Sigmoid",
+                                             "Sin", "Tanh", "Softmax",     "Softsign"};
+  return std::find(std::begin(all), std::end(all), op) != std::end(all);
+}
+
 class Shaker {
  public:
   Shaker(Graph& graph, uint64_t seed, bool to_grid)
@@ -43,10 +50,12 @@ class Shaker {
       const Node& node = graph_.node(id);
       if (!node.alive) continue;
       const tn_node next = node.next;
-      const bool absolute = cancels_inside(graph_.op_name(id));
+      const bool absolute = cancels_inside(graph_.op_name(id)),
+                 ends = to_grid_ && ends_at_one(graph_.op_name(id));
       for (const tn_value value : std::vector<tn_value>(node.outputs().begin(), node.outputs().end())) {
         if (value == TN_NONE) continue;
-        const tn_value moved = combine("Mul", 1, value, node.region_id, next);
+        const tn_value moved =
+            ends ? to_the_ends(value, node.region_id, next) : combine("Mul", 1, value, node.region_id, next);
         if (absolute && moved != TN_NONE) move_by_units_of_one(moved, node.region_id, next);
       }
     }
@@ -92,6 +101,20 @@ class Shaker {
     const std::string name = "shake" + std::to_string(names_++);
     tn_value made = TN_NONE;
     return edit_api()->constant_copy(edit_.get(), to_abi(name), &bytes, &made) == TN_OK ? made : TN_NONE;
+  }
+
+  // What is a few units from -1 or 1 gets there.
+  tn_value to_the_ends(tn_value value, tn_region region, tn_node before) {
+    const tn_type type = graph_.type(value);  // a copy: the graph grows
+    if (type.kind != TN_KIND_TENSOR || !is_real_float(type.dtype)) return TN_NONE;
+    const auto number = [&](double x) {
+      Tensor one(type.dtype, {});
+      change(one, [&](double) { return x; });
+      return constant(one);
+    };
+    combine_with("Mul", number(1 + spacing(type.dtype) * shake_units), value, region, before);
+    combine_with("Min", number(1), last_, region, before);
+    return combine_with("Max", number(-1), last_, region, before);
   }
 
   // By noise, or as v + 1 - 1 is: numbers far below 1 become exact zeros.
