@@ -34,8 +34,8 @@ void read_pads(const Attributes& attrs, Conv& c, int spatial) {
 
 }  // namespace
 
-Conv read_conv(const PlanView& v) {
-  const auto x = v.input(0), w = v.input(1), y = v.output();
+Conv read_conv_shape(const PlanView& v, uint32_t weights) {
+  const auto x = v.input(0), w = v.input(weights), y = v.output();
   if (!x.is_static() || !w.is_static() || !y.is_static()) decline("its shape is not known");
   const int spatial = x.rank() - 2;
   if (spatial != 1 && spatial != 2)
@@ -53,10 +53,15 @@ Conv read_conv(const PlanView& v) {
   if (!strides.empty()) c.sw = strides[spatial - 1], c.sh = spatial == 2 ? strides[0] : 1;
   if (!dilations.empty()) c.dw = dilations[spatial - 1], c.dh = spatial == 2 ? dilations[0] : 1;
   read_pads(attrs, c, spatial);
+  if (y.count() == 0 || x.count() == 0) decline("a tensor without elements");
+  return c;
+}
+
+Conv read_conv(const PlanView& v) {
+  Conv c = read_conv_shape(v, 1);
   c.bias = v.has_input(2);
   c.residual = v.has_input(3);
-  c.act = fused_activation(attrs);
-  if (y.count() == 0 || x.count() == 0) decline("a tensor without elements");
+  c.act = fused_activation(v.attrs());
   return c;
 }
 

@@ -19,8 +19,10 @@ struct Conv {
   }
 };
 
-/// Conv or tenon::FusedConv (operands X, W, B?, R?). Declines what these kernels cannot do; needs the
-/// result's shape.
+/// All but bias, residual and activation, of a node whose operand `weights` are its weights. Declines what
+/// these kernels cannot do; needs the result's shape.
+Conv read_conv_shape(const sdk::PlanView& view, uint32_t weights);
+/// Conv or tenon::FusedConv (operands X, W, B?, R?), as above.
 Conv read_conv(const sdk::PlanView& view);
 
 void plan_conv_pointwise(const Conv&, const sdk::PlanView&, sdk::Planned&);

@@ -17,5 +17,7 @@ void provide_attention(sdk::Plugin&);
 void provide_rotary(sdk::Plugin&);
 void provide_movement(sdk::Plugin&);
 void provide_transpose(sdk::Plugin&);
+void provide_integer_matmul(sdk::Plugin&);
+void provide_integer_conv(sdk::Plugin&);
 
 }  // namespace tenon::cpu

@@ -6,10 +6,11 @@ static void provide(tenon::sdk::Plugin& p) {
       .name("cpu")
       .version("1.0.0")
       .vendor("Tenon")
-      .summary("fast float32 kernels for the host's processor, on oneDNN and Highway");
-  for (auto family : {provide_conv, provide_matmul, provide_pool, provide_unary, provide_binary,
-                      provide_fused_elementwise, provide_softmax, provide_norm, provide_reduce,
-                      provide_attention, provide_rotary, provide_movement, provide_transpose})
+      .summary("fast kernels of float32 and 8-bit integers for the host's processor, on oneDNN and Highway");
+  for (auto family :
+       {provide_conv, provide_matmul, provide_pool, provide_unary, provide_binary, provide_fused_elementwise,
+        provide_softmax, provide_norm, provide_reduce, provide_attention, provide_rotary, provide_movement,
+        provide_transpose, provide_integer_matmul, provide_integer_conv})
     family(p);
 }
 TENON_PLUGIN(provide)

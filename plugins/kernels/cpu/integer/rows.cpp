@@ -1,0 +1,202 @@
+// What integer kernels do to runs of numbers before and after their products.
+#include "integer/product.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "integer/rows.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using DI = hn::Rebind<int32_t, DF>;
+
+void adjust(int32_t* v, int64_t n, int32_t add, const int32_t* adds, int32_t factor, const int32_t* factors) {
+  const DI d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto all = hn::Set(d, add), by = hn::Set(d, factor);
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    auto x = hn::Add(hn::LoadU(d, v + j), all);
+    if (adds) x = hn::Add(x, hn::LoadU(d, adds + j));
+    if (factors) x = hn::Add(x, hn::Mul(by, hn::LoadU(d, factors + j)));
+    hn::StoreU(x, d, v + j);
+  }
+  for (; j < n; ++j)
+    v[j] = static_cast<int32_t>(
+        static_cast<uint32_t>(v[j]) + static_cast<uint32_t>(add) +
+        (adds ? static_cast<uint32_t>(adds[j]) : 0u) +
+        (factors ? static_cast<uint32_t>(factor) * static_cast<uint32_t>(factors[j]) : 0u));
+}
+
+/// Numbers at rest in [least, most] after rounding, as int32; NaN is 0.
+template <class V>
+HWY_INLINE auto to_bounds(V x, V least, V most) {
+  const DF d;
+  x = hn::IfThenElse(hn::IsNaN(x), hn::Zero(d), hn::Round(x));
+  return hn::ConvertTo(DI(), hn::Min(hn::Max(x, least), most));
+}
+/// A full vector at `to`, or its first `count` numbers.
+template <class T, class V>
+HWY_INLINE void store_bytes(V x, T* to, int64_t count) {
+  const hn::Rebind<T, DI> narrow;
+  if (count == static_cast<int64_t>(hn::Lanes(narrow)))
+    return hn::StoreU(hn::DemoteTo(narrow, x), narrow, to);
+  HWY_ALIGN_MAX int32_t buffer[64];
+  hn::Store(x, DI(), buffer);
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(buffer[i]);
+}
+template <class T, class N>
+HWY_INLINE void read_tail(const T* from, int64_t count, N* buffer) {
+  for (int64_t i = 0; i < count; ++i) buffer[i] = from[i];
+}
+
+template <class T>
+HWY_INLINE void requantise(const int32_t* v, int64_t n, const float* by, int64_t step, int32_t zero, T* to) {
+  const DF d;
+  const DI di;
+  constexpr int32_t low = std::is_signed_v<T> ? -128 : 0, high = std::is_signed_v<T> ? 127 : 255;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto least = hn::Set(d, static_cast<float>(low - zero)),
+             most = hn::Set(d, static_cast<float>(high - zero));
+  const auto centre = hn::Set(di, zero);
+  HWY_ALIGN_MAX int32_t sums[64] = {};
+  HWY_ALIGN_MAX float scales[64] = {};
+  for (int64_t j = 0; j < n; j += lanes) {
+    const int64_t count = n - j < lanes ? n - j : lanes;
+    if (count < lanes) read_tail(v + j, count, sums);
+    if (count < lanes && step) read_tail(by + j, count, scales);
+    const auto x = hn::ConvertTo(d, count < lanes ? hn::Load(di, sums) : hn::LoadU(di, v + j));
+    const auto scale = !step ? hn::Set(d, *by) : count < lanes ? hn::Load(d, scales) : hn::LoadU(d, by + j);
+    store_bytes(hn::Add(to_bounds(hn::Mul(x, scale), least, most), centre), to + j, count);
+  }
+}
+void requantise_signed(const int32_t* v, int64_t n, const float* by, int64_t step, int32_t zero, int8_t* to) {
+  requantise(v, n, by, step, zero, to);
+}
+void requantise_unsigned(const int32_t* v, int64_t n, const float* by, int64_t step, int32_t zero,
+                         uint8_t* to) {
+  requantise(v, n, by, step, zero, to);
+}
+
+void quantise(const float* x, int64_t n, float scale, int32_t zero, uint8_t* to) {
+  const DF d;
+  const DI di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto by = hn::Set(d, scale), least = hn::Set(d, static_cast<float>(-zero)),
+             most = hn::Set(d, static_cast<float>(255 - zero));
+  const auto centre = hn::Set(di, zero);
+  HWY_ALIGN_MAX float tail[64] = {};
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t count = n - i < lanes ? n - i : lanes;
+    if (count < lanes) read_tail(x + i, count, tail);
+    const auto v = count < lanes ? hn::Load(d, tail) : hn::LoadU(d, x + i);
+    const auto y = hn::Add(to_bounds(hn::Div(v, by), least, most), centre);
+    // What is not a number is the byte 0, whatever the zero point.
+    store_bytes(hn::IfThenZeroElse(hn::RebindMask(di, hn::IsNaN(v)), y), to + i, count);
+  }
+}
+
+void widen(const float* x, int64_t n, float* low, float* high) {
+  const DF d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto least = hn::Set(d, *low), most = hn::Set(d, *high);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto v = hn::LoadU(d, x + i);
+    least = hn::IfThenElse(hn::Lt(v, least), v, least);
+    most = hn::IfThenElse(hn::Gt(v, most), v, most);
+  }
+  *low = hn::GetLane(hn::MinOfLanes(d, least));
+  *high = hn::GetLane(hn::MaxOfLanes(d, most));
+  for (; i < n; ++i) {
+    *low = x[i] < *low ? x[i] : *low;
+    *high = x[i] > *high ? x[i] : *high;
+  }
+}
+
+void flip(const uint8_t* from, int64_t n, uint8_t by, uint8_t* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<uint8_t>(from[i] ^ by);
+}
+int32_t sum(const uint8_t* from, int64_t n) {
+  int32_t r = 0;
+  for (int64_t i = 0; i < n; ++i) r += from[i];
+  return r;
+}
+
+void interleave(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* e, uint8_t* to) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t j = 0; j < panel_columns; ++j)
+    to[j * 4] = a[j], to[j * 4 + 1] = b[j], to[j * 4 + 2] = c[j], to[j * 4 + 3] = e[j];
+#else
+  const hn::Full128<uint8_t> d;
+  const hn::Full128<uint16_t> wide;
+  for (int half = 0; half < 2; ++half, a += 16, b += 16, c += 16, e += 16, to += 64) {
+    const auto va = hn::LoadU(d, a), vb = hn::LoadU(d, b), vc = hn::LoadU(d, c), ve = hn::LoadU(d, e);
+    const auto ab0 = hn::BitCast(wide, hn::InterleaveLower(d, va, vb)),
+               ab1 = hn::BitCast(wide, hn::InterleaveUpper(d, va, vb)),
+               ce0 = hn::BitCast(wide, hn::InterleaveLower(d, vc, ve)),
+               ce1 = hn::BitCast(wide, hn::InterleaveUpper(d, vc, ve));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab0, ce0)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab0, ce0)), d, to + 16);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab1, ce1)), d, to + 32);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab1, ce1)), d, to + 48);
+  }
+#endif
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tenon::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <cmath>
+
+namespace tenon::cpu {
+
+HWY_EXPORT(adjust);
+HWY_EXPORT(requantise_signed);
+HWY_EXPORT(requantise_unsigned);
+HWY_EXPORT(quantise);
+HWY_EXPORT(widen);
+HWY_EXPORT(flip);
+HWY_EXPORT(sum);
+HWY_EXPORT(interleave);
+
+void adjust_sums(int32_t* v, int64_t n, int32_t add, const int32_t* adds, int32_t factor,
+                 const int32_t* factors) noexcept {
+  HWY_DYNAMIC_DISPATCH(adjust)(v, n, add, adds, factor, factors);
+}
+void requantise_row(const int32_t* v, int64_t n, const float* by, int64_t by_step, int32_t zero,
+                    bool with_sign, uint8_t* to) noexcept {
+  if (with_sign)
+    HWY_DYNAMIC_DISPATCH(requantise_signed)(v, n, by, by_step, zero, reinterpret_cast<int8_t*>(to));
+  else
+    HWY_DYNAMIC_DISPATCH(requantise_unsigned)(v, n, by, by_step, zero, to);
+}
+void flip_row(const uint8_t* from, int64_t n, uint8_t by, uint8_t* to) noexcept {
+  HWY_DYNAMIC_DISPATCH(flip)(from, n, by, to);
+}
+int32_t sum_row(const uint8_t* from, int64_t n) noexcept { return HWY_DYNAMIC_DISPATCH(sum)(from, n); }
+void interleave_quad(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* d,
+                     uint8_t* to) noexcept {
+  HWY_DYNAMIC_DISPATCH(interleave)(a, b, c, d, to);
+}
+void widen_range(const float* x, int64_t n, float* low, float* high) noexcept {
+  HWY_DYNAMIC_DISPATCH(widen)(x, n, low, high);
+}
+void quantise_row(const float* x, int64_t n, const Quantisation& q, uint8_t* to) noexcept {
+  HWY_DYNAMIC_DISPATCH(quantise)(x, n, q.scale, q.zero, to);
+}
+
+Quantisation quantisation_of(float low, float high) noexcept {
+  const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range, lowest = -low / scale;
+  const float zero = std::nearbyint(lowest != lowest ? 0.0f : std::fmin(std::fmax(lowest, 0.0f), 255.0f));
+  return {scale, static_cast<int32_t>(zero)};
+}
+
+}  // namespace tenon::cpu
+#endif
