@@ -112,9 +112,10 @@ HWY_INLINE V activate(D d, V x, float alpha, float beta) {
   if constexpr (A == Act::Neg) return hn::Neg(x);
   if constexpr (A == Act::Abs) return hn::Abs(x);
   if constexpr (A == Act::Erf) return erf(d, x);
-  if constexpr (A == Act::Floor) return hn::Floor(x);
-  if constexpr (A == Act::Ceil) return hn::Ceil(x);
-  if constexpr (A == Act::Round) return hn::Round(x);
+  // Highway's without vectors lose the sign of zero.
+  if constexpr (A == Act::Floor) return hn::CopySign(hn::Floor(x), x);
+  if constexpr (A == Act::Ceil) return hn::CopySign(hn::Ceil(x), x);
+  if constexpr (A == Act::Round) return hn::CopySign(hn::Round(x), x);
   if constexpr (A == Act::Square) return hn::Mul(x, x);
   return x;
 }
