@@ -2,6 +2,8 @@
 // instruction set, the types of both sides, the zero points and the shapes.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -76,6 +78,25 @@ void equal(const std::string& body) {
   if ((cpu_features() & TN_CPU_AVX2) != 0) REQUIRE(one.cpu_nodes > 0);
   CHECK(want.values == one.values);
   CHECK(want.values == three.values);
+}
+
+/// Reals that are quantised on the way: a step of a number that fell on the other side would be seen.
+void close(const std::string& body) {
+  INFO(body);
+  const Outcome want = run(body, true, 1), got = run(body, false, 1), again = run(body, false, 3);
+  if ((cpu_features() & TN_CPU_AVX2) != 0) REQUIRE(got.cpu_nodes > 0);
+  CHECK(got.values == again.values);
+  REQUIRE(got.values.size() == want.values.size());
+  for (size_t k = 0; k < want.values.size(); ++k) {
+    REQUIRE(got.values[k].size() == want.values[k].size());
+    for (size_t i = 0; i < want.values[k].size(); i += sizeof(float)) {
+      float w = 0, g = 0;
+      std::memcpy(&w, want.values[k].data() + i, sizeof w);
+      std::memcpy(&g, got.values[k].data() + i, sizeof g);
+      if (!(std::fabs(w - g) <= 1e-5f * std::max(1.0f, std::fabs(w))))
+        FAIL("output " << k << " element " << i / sizeof(float) << ": reference " << w << ", cpu " << g);
+    }
+  }
 }
 
 int64_t count_of(const std::string& dims) {
@@ -206,6 +227,34 @@ TEST_CASE("quantised convolutions: a bias, scales and zero points a channel, bot
                 "  %y = QLinearConv(%x, %sx, %zx, %w, %sw, %zw, %sy, %zy" +
                 (channel ? ", %b" : "") + ") {pads = [1,0,0,1], group = " + std::string(parts[1]) +
                 "}\n  output %y as \"y\"\n");
+        }
+}
+
+TEST_CASE(
+    "LSTMs whose products are quantised: directions, zero points a direction or a column, first states") {
+  for (const char* type : {"int8", "uint8"})
+    for (const char* direction : {"forward", "reverse", "bidirectional"})
+      for (const bool column : {false, true})
+        for (const char* x : {"9,1,20", "70,3,37"}) {
+          const std::string d = std::string(direction) == "bidirectional" ? "2" : "1";
+          const std::string inputs(split(x, ',').back()), batch(split(x, ',')[1]);
+          const std::string each = d + (column ? ",76" : "");
+          const auto one = "  input %x: float32[" + std::string(x) + "]\n" +
+                           bytes("w", type, d + "," + inputs + ",76", 3) + bytes("r", type, d + ",19,76", 5) +
+                           scales("b", d + ",152", 0.1) + scales("sw", each, 0.002) +
+                           scales("sr", each, 0.003) + bytes("zw", type, each, 7) +
+                           bytes("zr", type, each, 9) + "  input %h: float32[" + d + "," + batch +
+                           ",19]\n  input %c: float32[" + d + "," + batch + ",19]\n";
+          const std::string outputs =
+              "  output %y as \"y\"\n  output %yh as \"yh\"\n  output %yc as \"yc\"\n";
+          const auto call = "com.microsoft::DynamicQuantizeLSTM(%x, %w, %r, ";
+          const auto tail =
+              std::string("_, %sw, %zw, %sr, %zr) {hidden_size = 19, direction = \"") + direction + "\"";
+          close(one + "  %y, %yh, %yc = " + call + "%b, _, %h, %c, " + tail + "}\n" + outputs);
+          close(one + "  %y, %yh, %yc = " + call + "_, _, _, _, " + tail + ", activations = [" +
+                (d == "2" ? "\"Sigmoid\",\"Tanh\",\"Sigmoid\",\"Sigmoid\",\"Relu\",\"Tanh\""
+                          : "\"Sigmoid\",\"Sigmoid\",\"Relu\"") +
+                "]}\n" + outputs);
         }
 }
 

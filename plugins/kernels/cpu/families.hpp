@@ -19,5 +19,6 @@ void provide_movement(sdk::Plugin&);
 void provide_transpose(sdk::Plugin&);
 void provide_integer_matmul(sdk::Plugin&);
 void provide_integer_conv(sdk::Plugin&);
+void provide_quantised_lstm(sdk::Plugin&);
 
 }  // namespace tenon::cpu

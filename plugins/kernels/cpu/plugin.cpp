@@ -10,7 +10,7 @@ static void provide(tenon::sdk::Plugin& p) {
   for (auto family :
        {provide_conv, provide_matmul, provide_pool, provide_unary, provide_binary, provide_fused_elementwise,
         provide_softmax, provide_norm, provide_reduce, provide_attention, provide_rotary, provide_movement,
-        provide_transpose, provide_integer_matmul, provide_integer_conv})
+        provide_transpose, provide_integer_matmul, provide_integer_conv, provide_quantised_lstm})
     family(p);
 }
 TENON_PLUGIN(provide)

@@ -8,7 +8,7 @@
 #pragma once
 #include <cstdint>
 
-#include "tenon/sdk/kernels.hpp"
+#include "activation.hpp"
 
 namespace tenon::cpu {
 
@@ -55,6 +55,13 @@ struct ZeroPoint {
 /// factors[j], wrapping; adds and factors may be NULL.
 void adjust_sums(int32_t* v, int64_t n, int32_t add, const int32_t* adds, int32_t factor,
                  const int32_t* factors) noexcept;
+/// Of n columns, whole panels: to[j] += (v[j] + factor * factors[j] + second * seconds[j]) * (scale * by[j]);
+/// seconds may be NULL.
+void add_scaled(const int32_t* v, int64_t n, int32_t factor, const int32_t* factors, int32_t second,
+                const int32_t* seconds, float scale, const float* by, float* to) noexcept;
+/// y[i] = f(x[i]) by way of float64, for Sigmoid, Tanh and Relu: what is quantised next must not hang on the
+/// last bits of an approximation. y may be x.
+void apply_precisely(Act f, const float* x, float* y, int64_t n) noexcept;
 /// to[j] = saturate(round_half_even(v[j] * by[j * by_step]) + zero) as int8 or uint8; NaN counts as 0.
 void requantise_row(const int32_t* v, int64_t n, const float* by, int64_t by_step, int32_t zero,
                     bool with_sign, uint8_t* to) noexcept;

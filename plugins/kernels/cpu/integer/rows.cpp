@@ -4,6 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "integer/rows.cpp"
 #include <hwy/foreach_target.h>
+
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -30,6 +32,21 @@ void adjust(int32_t* v, int64_t n, int32_t add, const int32_t* adds, int32_t fac
         static_cast<uint32_t>(v[j]) + static_cast<uint32_t>(add) +
         (adds ? static_cast<uint32_t>(adds[j]) : 0u) +
         (factors ? static_cast<uint32_t>(factor) * static_cast<uint32_t>(factors[j]) : 0u));
+}
+
+void scaled(const int32_t* v, int64_t n, int32_t factor, const int32_t* factors, int32_t second,
+            const int32_t* seconds, float scale, const float* by, float* to) {
+  const DF d;
+  const DI di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto all = hn::Set(d, scale);
+  const auto first_factor = hn::Set(di, factor), second_factor = hn::Set(di, second);
+  for (int64_t j = 0; j < n; j += lanes) {
+    auto x = hn::Add(hn::LoadU(di, v + j), hn::Mul(first_factor, hn::LoadU(di, factors + j)));
+    if (seconds) x = hn::Add(x, hn::Mul(second_factor, hn::LoadU(di, seconds + j)));
+    const auto real = hn::Mul(hn::ConvertTo(d, x), hn::Mul(all, hn::LoadU(d, by + j)));
+    hn::StoreU(hn::Add(hn::LoadU(d, to + j), real), d, to + j);
+  }
 }
 
 /// Numbers at rest in [least, most] after rounding, as int32; NaN is 0.
@@ -118,6 +135,43 @@ void widen(const float* x, int64_t n, float* low, float* high) {
   }
 }
 
+template <Act A, class D, class V>
+HWY_INLINE V precisely(D d, V x) {
+  const V one = hn::Set(d, 1.0);
+  if constexpr (A == Act::Relu) return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
+  // e^-|x| does not overflow; 1 - sigmoid(|x|) is exact enough where x is negative.
+  const V e = hn::Exp(d, hn::Neg(hn::Abs(x)));
+  if constexpr (A == Act::Sigmoid) {
+    const V r = hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+    return hn::IfThenElse(hn::IsNaN(x), x, r);
+  }
+  return hn::IfThenElse(hn::IsNaN(x), x,
+                        hn::Tanh(d, hn::Min(hn::Max(x, hn::Set(d, -20.0)), hn::Set(d, 20.0))));
+}
+template <Act A>
+HWY_INLINE void each_precisely(const float* x, float* y, int64_t n) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::DemoteTo(narrow, precisely<A>(d, hn::PromoteTo(d, hn::LoadU(narrow, x + i)))), narrow,
+               y + i);
+  if (i == n) return;
+  HWY_ALIGN_MAX float rest[64] = {};
+  read_tail(x + i, n - i, rest);
+  hn::StoreU(hn::DemoteTo(narrow, precisely<A>(d, hn::PromoteTo(d, hn::LoadU(narrow, rest)))), narrow, rest);
+  read_tail(rest, n - i, y + i);
+}
+void activate_precisely(Act f, const float* x, float* y, int64_t n) {
+  if (f == Act::Sigmoid)
+    each_precisely<Act::Sigmoid>(x, y, n);
+  else if (f == Act::Tanh)
+    each_precisely<Act::Tanh>(x, y, n);
+  else
+    each_precisely<Act::Relu>(x, y, n);
+}
+
 void flip(const uint8_t* from, int64_t n, uint8_t by, uint8_t* to) {
   for (int64_t i = 0; i < n; ++i) to[i] = static_cast<uint8_t>(from[i] ^ by);
 }
@@ -158,11 +212,13 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::cpu {
 
 HWY_EXPORT(adjust);
+HWY_EXPORT(scaled);
 HWY_EXPORT(requantise_signed);
 HWY_EXPORT(requantise_unsigned);
 HWY_EXPORT(quantise);
 HWY_EXPORT(widen);
 HWY_EXPORT(flip);
+HWY_EXPORT(activate_precisely);
 HWY_EXPORT(sum);
 HWY_EXPORT(interleave);
 
@@ -170,12 +226,19 @@ void adjust_sums(int32_t* v, int64_t n, int32_t add, const int32_t* adds, int32_
                  const int32_t* factors) noexcept {
   HWY_DYNAMIC_DISPATCH(adjust)(v, n, add, adds, factor, factors);
 }
+void add_scaled(const int32_t* v, int64_t n, int32_t factor, const int32_t* factors, int32_t second,
+                const int32_t* seconds, float scale, const float* by, float* to) noexcept {
+  HWY_DYNAMIC_DISPATCH(scaled)(v, n, factor, factors, second, seconds, scale, by, to);
+}
 void requantise_row(const int32_t* v, int64_t n, const float* by, int64_t by_step, int32_t zero,
                     bool with_sign, uint8_t* to) noexcept {
   if (with_sign)
     HWY_DYNAMIC_DISPATCH(requantise_signed)(v, n, by, by_step, zero, reinterpret_cast<int8_t*>(to));
   else
     HWY_DYNAMIC_DISPATCH(requantise_unsigned)(v, n, by, by_step, zero, to);
+}
+void apply_precisely(Act f, const float* x, float* y, int64_t n) noexcept {
+  HWY_DYNAMIC_DISPATCH(activate_precisely)(f, x, y, n);
 }
 void flip_row(const uint8_t* from, int64_t n, uint8_t by, uint8_t* to) noexcept {
   HWY_DYNAMIC_DISPATCH(flip)(from, n, by, to);
