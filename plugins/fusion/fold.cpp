@@ -19,7 +19,7 @@ struct Folder {
   const tn_eval_api* eval;
   double max_growth, max_widening;
   uint64_t max_bytes_free;
-  tn_sym dequantize, constant_of_shape;
+  tn_sym dequantize, constant_of_shape, quantize, conv, gemm, matmul;
   uint64_t matched = 0, applied = 0;
 
   // Every wanted result known from shape arithmetic, as numbers of a type that can hold them.
@@ -137,7 +137,30 @@ struct Folder {
   }
   static constexpr uint64_t filled_factor = 64;
 
+  // Weights or a bias on their way into a product that stands between DequantizeLinear and QuantizeLinear:
+  // rules make one of the integers of it.
+  bool stays_quantised(const Node& node) const {
+    if (node.op() != dequantize || node.outputs().empty() || node.output(0) == TN_NONE) return false;
+    const auto made_by = [&](tn_value v, tn_sym op) {
+      if (v == TN_NONE) return false;
+      const auto info = graph.value(v);
+      return info.kind == TN_VALUE_RESULT && graph.node(info.producer).op() == op;
+    };
+    for (const tn_use& use : graph.users(node.output(0))) {
+      if (use.node == TN_NONE || use.index == 0) continue;  // operand 2: the bias
+      const Node reader = graph.node(use.node);
+      const bool product =
+          reader.op() == conv || (use.index == 1 && (reader.op() == gemm || reader.op() == matmul));
+      if (!product || !made_by(reader.input(0), dequantize) || !made_by(reader.input(1), dequantize))
+        continue;
+      for (const tn_use& next : graph.users(reader.output(0)))
+        if (next.node != TN_NONE && next.index == 0 && graph.node(next.node).op() == quantize) return true;
+    }
+    return false;
+  }
+
   void fold_by_kernel(const Node& node) {
+    if (stays_quantised(node)) return;
     Dying dying;
     if (!node.regions().empty() || node.outputs().empty() || node.output(0) == TN_NONE ||
         !operands_are_constants(node, &dying))
@@ -219,7 +242,11 @@ void run_fold(Pass& pass) {
            pass.option_float("max_widening"),
            static_cast<uint64_t>(pass.option_int("max_bytes_free")),
            view.symbol("DequantizeLinear"),
-           view.symbol("ConstantOfShape")};
+           view.symbol("ConstantOfShape"),
+           view.symbol("QuantizeLinear"),
+           view.symbol("Conv"),
+           view.symbol("Gemm"),
+           view.symbol("MatMul")};
   for (tn_region region : regions_outer_first(f.graph)) {
     for (tn_node id : node_list(f.graph, region)) {
       const Node node = f.graph.node(id);

@@ -175,6 +175,22 @@ TEST_CASE("fold widens elements, but not those that a DequantizeLinear reads") {
         "DequantizeLinear ReduceSum Add");
 }
 
+TEST_CASE(
+    "fold leaves quantised the weights and the bias of a product between DequantizeLinear and "
+    "QuantizeLinear") {
+  const std::string head =
+      "  input %x: uint8[1,2,4,4]\n  const %s: float32[] = [0.5]\n  const %w: int8[3,2,1,1] = [1,2,3,4,5,6]\n"
+      "  const %b: int32[3] = [7,8,9]\n  %wf = DequantizeLinear(%w, %s)\n  %bf = DequantizeLinear(%b, %s)\n";
+  const std::string quantised = head + "  %xf = DequantizeLinear(%x, %s)\n  %c = Conv(%xf, %wf, %bf)\n";
+  const std::string y = "  output %y as \"y\"\n";
+  CHECK(rewrite("fold clean", quantised + "  %y = QuantizeLinear(%c, %s)\n" + y).ops ==
+        "DequantizeLinear DequantizeLinear DequantizeLinear Conv QuantizeLinear");
+  CHECK(rewrite("fold clean", quantised + "  %y = Relu(%c)\n" + y).ops == "DequantizeLinear Conv Relu");
+  CHECK(rewrite("fold clean", head + "  %xf = Cast(%x) {to = 1}\n  %c = Conv(%xf, %wf, %bf)\n" +
+                                  "  %y = QuantizeLinear(%c, %s)\n" + y)
+            .ops == "Cast Conv QuantizeLinear");
+}
+
 TEST_CASE("fold makes one element of a ConstantOfShape, up to a size") {
   const auto body = [](const std::string& n) {
     return "  const %n: int64[1] = [" + n + "]\n  %y = ConstantOfShape(%n)\n  output %y as \"y\"\n";

@@ -230,6 +230,31 @@ TEST_CASE("quantised convolutions: a bias, scales and zero points a channel, bot
         }
 }
 
+TEST_CASE("products between DequantizeLinear and QuantizeLinear: a real bias, one scale or many") {
+  // Scales are powers of two and sums small, so float32 holds every number of the formula.
+  const std::string many = "float32[8] = [0.5,0.25,0.125,1,2,0.5,0.0625,4]";
+  for (const auto& [x, w] : mixes)
+    for (const char* y : {"uint8", "int8"})
+      for (const bool column : {false, true})
+        for (const bool bias : {false, true}) {
+          const auto operands = [&, x = x, w = w](const std::string& xd, const std::string& wd) {
+            return "  input %x: " + x + "[" + xd + "]\n" + bytes("w", w, wd, 3) + bytes("zx", x, "", 11) +
+                   bytes("zw", w, column ? "8" : "", 13) + bytes("zy", y, "", 17) +
+                   "  const %sx: float32[] = [0.5]\n  const %sw: " +
+                   (column ? many : std::string("float32[] = [0.25]")) +
+                   "\n  const %sy: float32[] = [64]\n  const %b: float32[8] = "
+                   "[0,0.5,-3.25,100,-1000,7,8,9]\n";
+          };
+          const std::string call =
+              "(%x, %sx, %zx, %w, %sw, %zw, %sy, %zy" + std::string(bias ? ", %b" : "") + ") {";
+          const std::string out = "}\n  output %y as \"y\"\n";
+          equal(operands("2,3,7,9", "8,3,3,3") + "  %y = tenon::QuantizedConv" + call +
+                "pads = [1,0,0,1], strides = [2,1]" + out);
+          equal(operands("5,20", "20,8") + "  %y = tenon::QuantizedGemm" + call + "transB = 0" + out);
+          equal(operands("5,20", "8,20") + "  %y = tenon::QuantizedGemm" + call + "transB = 1" + out);
+        }
+}
+
 TEST_CASE(
     "LSTMs whose products are quantised: directions, zero points a direction or a column, first states") {
   for (const char* type : {"int8", "uint8"})

@@ -1,5 +1,6 @@
 // Between real numbers and integers with a scale: y = saturate(round(x / scale) + zero_point).
 #include "nn/matmul.hpp"
+#include "quant/quantised_products.hpp"
 #include "spatial/conv.hpp"
 
 namespace tenon::ops {
@@ -164,6 +165,7 @@ void add_quantize(Plugin& p) {
   define(p, "QLinearConv").infer<infer_qlinear_conv>().decompose<decompose_qlinear_conv>();
   define(p, "QLinearMatMul").infer<infer_qlinear_matmul>().decompose<decompose_qlinear_matmul>();
   define(p, "DynamicQuantizeLinear").infer<infer_dynamic_quantize>();
+  add_quantised_products(p);
 }
 
 }  // namespace tenon::ops

@@ -1,4 +1,4 @@
-// ConvInteger, QLinearConv with constant weights.
+// ConvInteger, QLinearConv, tenon::QuantizedConv with constant weights.
 //
 // A piece of the image is copied, unsigned, padded with its zero point and split by the strides into
 // `phases`, such that a tap of the kernel is a shift: position q = row * width + column of the result needs
@@ -31,7 +31,7 @@ struct ConvState {
   tn_dtype x = TN_UINT8, w = TN_INT8, y = TN_INT32;
   uint32_t weights_at = 1;  // the operand
   ZeroPoint x_zero, w_zero, y_zero;
-  bool quantised = false, bias = false, w_scale_a_channel = false;
+  bool quantised = false, bias = false, real_bias = false, w_scale_a_channel = false;
   const uint8_t* weights = nullptr;      // [m][stride], signed, then a row of ones
   const int32_t* weight_sums = nullptr;  // a channel each
   MultiplyPanel multiply = nullptr;
@@ -123,9 +123,16 @@ void finish_channels(const ConvState& s, const tn_kernel_args* a, const Piece& p
       });
       continue;
     }
-    const float by = *in<float>(a, 1) * in<float>(a, 4)[s.w_scale_a_channel ? m : 0] / *in<float>(a, 6);
+    const float scale = *in<float>(a, 1) * in<float>(a, 4)[s.w_scale_a_channel ? m : 0],
+                y_scale = *in<float>(a, 6);
     uint8_t bytes[panel_columns];
-    requantise_row(sums, panel_columns, &by, 0, s.y_zero.at(a), s.y == TN_INT8, bytes);
+    if (s.real_bias) {
+      quantise_sums(sums, panel_columns, &scale, in<float>(a, 8) + m, 0, y_scale, s.y_zero.at(a),
+                    s.y == TN_INT8, bytes);
+    } else {
+      const float by = scale / y_scale;
+      requantise_row(sums, panel_columns, &by, 0, s.y_zero.at(a), s.y == TN_INT8, bytes);
+    }
     each_run(s, p, q, count, [&](int64_t to, int64_t from, int64_t n) {
       std::copy(bytes + from, bytes + from + n, out<uint8_t>(a) + channel + to);
     });
@@ -251,7 +258,7 @@ bool a_channel(const PlanView& v, uint32_t i, int64_t channels, const char* what
 
 void plan(const PlanView& v, Planned& p) {
   auto s = std::make_unique<ConvState>();
-  s->quantised = v.op_name() == "QLinearConv";
+  s->quantised = v.op_name() != "ConvInteger";
   if (s->quantised) s->weights_at = 3;
   const uint32_t w_zero = s->quantised ? 5 : 3;
   s->c = read_conv_shape(v, s->weights_at);
@@ -265,8 +272,9 @@ void plan(const PlanView& v, Planned& p) {
     a_channel(v, 6, 1, "the scale of Y");
     a_channel(v, 7, 1, "the zero point of Y");
     s->y_zero = ZeroPoint(v, 7, false);
-    s->bias = v.has_input(8);
-    if (s->bias && v.input(8).count() != s->c.m) decline("the bias is not one number a channel");
+    s->real_bias = v.has_input(8) && v.input(8).dtype() == TN_FLOAT32;
+    s->bias = v.has_input(8) && !s->real_bias;
+    if (v.has_input(8) && v.input(8).count() != s->c.m) decline("the bias is not one number a channel");
   }
   place_taps(*s, v.threads());
   pack_weights(v, *s);
@@ -288,20 +296,23 @@ void provide_integer_conv(Plugin& p) {
       .input(byte)
       .input(byte)
       .plan<plan>();
-  p.kernel("tenon.cpu.qlinear_conv/1", "QLinearConv")
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .cpu(TN_CPU_AVX2)
-      .input(byte, 0, 3, 4)
-      .input(f32)
-      .input(byte)
-      .input(byte, TN_OPERAND_CONSTANT, 3, 4)
-      .input(f32)
-      .input(byte)
-      .input(f32)
-      .input(byte)
-      .input({TN_INT32})
-      .output(byte)
-      .plan<plan>();
+  for (const auto& [id, op, bias] :
+       {std::tuple{"tenon.cpu.qlinear_conv/1", "QLinearConv", TN_INT32},
+        std::tuple{"tenon.cpu.quantized_conv/1", "tenon::QuantizedConv", TN_FLOAT32}})
+    p.kernel(id, op)
+        .flags(TN_KERNEL_DETERMINISTIC)
+        .cpu(TN_CPU_AVX2)
+        .input(byte, 0, 3, 4)
+        .input(f32)
+        .input(byte)
+        .input(byte, TN_OPERAND_CONSTANT, 3, 4)
+        .input(f32)
+        .input(byte)
+        .input(f32)
+        .input(byte)
+        .input({bias})
+        .output(byte)
+        .plan<plan>();
 }
 
 }  // namespace tenon::cpu

@@ -1,5 +1,5 @@
-// MatMulInteger, QLinearMatMul with a constant matrix on the right: its columns lie in panels of signed
-// bytes, the rows on the left are copied, unsigned, to whole quads.
+// MatMulInteger, QLinearMatMul, tenon::QuantizedGemm with a constant matrix on the right: its columns lie in
+// panels of signed bytes, the rows on the left are copied, unsigned, to whole quads.
 #include <algorithm>
 
 #include "families.hpp"
@@ -20,7 +20,7 @@ struct MatmulState {
   tn_dtype a = TN_UINT8, b = TN_INT8, y = TN_INT32;
   uint32_t b_at = 1;  // the operand
   ZeroPoint a_zero, b_zero, y_zero;
-  bool quantised = false, b_scale_a_column = false;
+  bool quantised = false, gemm = false, bias = false, b_scale_a_column = false;
   PackedPanels panels;
   MultiplyPanel multiply = nullptr;
 };
@@ -29,10 +29,10 @@ struct MatmulState {
 struct Scratch {
   uint8_t* rows;
   int32_t *row_sums, *products, *adds, *factors;
-  float* by;
+  float *by, *bias;
   static uint64_t bytes(const MatmulState& s) {
     return static_cast<uint64_t>(row_block * whole_quads(s.k) + 64) +
-           static_cast<uint64_t>(row_block + (row_block + 3) * panel_columns) * sizeof(int32_t);
+           static_cast<uint64_t>(row_block + (row_block + 4) * panel_columns) * sizeof(int32_t);
   }
   Scratch(const MatmulState& s, void* base) noexcept
       : rows(static_cast<uint8_t*>(base)),
@@ -40,7 +40,8 @@ struct Scratch {
         products(row_sums + row_block),
         adds(products + row_block * panel_columns),
         factors(adds + panel_columns),
-        by(reinterpret_cast<float*>(factors + panel_columns)) {}
+        by(reinterpret_cast<float*>(factors + panel_columns)),
+        bias(by + panel_columns) {}
 };
 
 uint32_t wrapped(int64_t x) noexcept { return static_cast<uint32_t>(static_cast<uint64_t>(x)); }
@@ -67,6 +68,7 @@ int run(const tn_kernel_args* args, uint32_t tile, uint32_t worker) noexcept {
   const uint8_t flip = flip_to(true, s.a);
   const auto* a = in<uint8_t>(args, 0);
   const float* b_scale = s.quantised ? in<float>(args, 4) : nullptr;
+  const float y_scale = s.quantised ? *in<float>(args, 6) : 1.0f;
   const int32_t y_zero = s.y_zero.at(args);
   for (int64_t i0 = rows.begin; i0 < rows.end; i0 += row_block) {
     const int64_t count = std::min(row_block, rows.end - i0);
@@ -80,13 +82,18 @@ int run(const tn_kernel_args* args, uint32_t tile, uint32_t worker) noexcept {
       const int64_t j0 = p * panel_columns, n = std::min(panel_columns, s.n - j0);
       s.multiply(s.panels.panel(p), t.rows, stride, count, s.panels.quads, t.products);
       const bool factors = column_terms(s, args, j0, n, a_zero, t);
-      for (int64_t j = 0; s.quantised && j < n; ++j)
-        t.by[j] = *in<float>(args, 1) * b_scale[s.b_scale_a_column ? j0 + j : 0] / *in<float>(args, 6);
+      for (int64_t j = 0; s.quantised && j < n; ++j) {
+        t.by[j] = *in<float>(args, 1) * b_scale[s.b_scale_a_column ? j0 + j : 0];
+        if (!s.gemm) t.by[j] /= y_scale;
+        t.bias[j] = s.bias ? in<float>(args, 8)[j0 + j] : 0.0f;
+      }
       for (int64_t i = 0; i < count; ++i) {
         int32_t* sums = t.products + i * panel_columns;
         adjust_sums(sums, n, 0, t.adds, t.row_sums[i], factors ? t.factors : nullptr);
         const int64_t at = (i0 + i) * s.n + j0;
-        if (s.quantised)
+        if (s.gemm)
+          quantise_sums(sums, n, t.by, t.bias, 1, y_scale, y_zero, s.y == TN_INT8, out<uint8_t>(args) + at);
+        else if (s.quantised)
           requantise_row(sums, n, t.by, 1, y_zero, s.y == TN_INT8, out<uint8_t>(args) + at);
         else
           std::copy(sums, sums + n, out<int32_t>(args) + at);
@@ -107,14 +114,16 @@ bool a_column(const PlanView& v, uint32_t i, int64_t n, const char* what) {
 
 void plan(const PlanView& v, Planned& p) {
   auto s = std::make_unique<MatmulState>();
-  s->quantised = v.op_name() == "QLinearMatMul";
+  s->gemm = v.op_name() == "tenon::QuantizedGemm";
+  s->quantised = s->gemm || v.op_name() == "QLinearMatMul";
+  const bool turned = s->gemm && v.attrs().get_int("transB", 0) != 0;
   if (s->quantised) s->b_at = 3;
   const uint32_t b_zero = s->quantised ? 5 : 3;
   const auto a = v.input(0), b = v.input(s->b_at), y = v.output();
   if (!a.is_static() || !y.is_static()) decline("its shape is not known");
   if (a.rank() < 2 || b.rank() != 2) decline("an operand of other than two dimensions");
   if (y.count() == 0 || a.count() == 0) decline("a tensor without elements");
-  s->k = b.dim(0), s->n = b.dim(1), s->m = y.count() / s->n;
+  s->k = b.dim(turned ? 1 : 0), s->n = b.dim(turned ? 0 : 1), s->m = y.count() / s->n;
   if (a.dim(-1) != s->k || s->m * s->k != a.count()) decline("the operands' shapes do not fit");
   s->a = a.dtype(), s->b = b.dtype(), s->y = y.dtype();
   one_number(v, 2, "the zero point of A");
@@ -125,9 +134,13 @@ void plan(const PlanView& v, Planned& p) {
     one_number(v, 6, "the scale of Y");
     one_number(v, 7, "the zero point of Y");
     s->y_zero = ZeroPoint(v, 7, false);
+    s->bias = v.has_input(8);
+    if (s->bias && (v.input(8).rank() > 2 || v.input(8).count() != s->n ||
+                    (v.input(8).rank() == 2 && v.input(8).dim(1) != s->n)))
+      decline("the bias is not one number a column");
     s->b_scale_a_column = a_column(v, 4, s->n, "the scale of B");
   }
-  s->panels = pack_panels(v, s->b_at, 0, s->k, s->n, s->n, 1);
+  s->panels = pack_panels(v, s->b_at, 0, s->k, s->n, turned ? 1 : s->n, turned ? s->k : 1);
   s->multiply = panel_multiplier(v.cpu_features(), false);
   const auto wanted = s->m * s->k * s->n < 400000 ? 1 : static_cast<int64_t>(v.threads());
   // By columns each thread streams its own weights once; by rows only when there are too few columns.
@@ -151,19 +164,22 @@ void provide_integer_matmul(Plugin& p) {
       .input(byte)
       .input(byte)
       .plan<plan>();
-  p.kernel("tenon.cpu.qlinear_matmul/1", "QLinearMatMul")
-      .flags(TN_KERNEL_DETERMINISTIC)
-      .cpu(TN_CPU_AVX2)
-      .input(byte, 0, 2)
-      .input(f32)
-      .input(byte)
-      .input(byte, TN_OPERAND_CONSTANT, 2, 2)
-      .input(f32)
-      .input(byte)
-      .input(f32)
-      .input(byte)
-      .output(byte)
-      .plan<plan>();
+  for (const auto& [id, op] : {std::pair{"tenon.cpu.qlinear_matmul/1", "QLinearMatMul"},
+                               std::pair{"tenon.cpu.quantized_gemm/1", "tenon::QuantizedGemm"}})
+    p.kernel(id, op)
+        .flags(TN_KERNEL_DETERMINISTIC)
+        .cpu(TN_CPU_AVX2)
+        .input(byte, 0, 2)
+        .input(f32)
+        .input(byte)
+        .input(byte, TN_OPERAND_CONSTANT, 2, 2)
+        .input(f32)
+        .input(byte)
+        .input(f32)
+        .input(byte)
+        .input(f32)
+        .output(byte)
+        .plan<plan>();
 }
 
 }  // namespace tenon::cpu

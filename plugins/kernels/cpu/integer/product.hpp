@@ -65,6 +65,10 @@ void apply_precisely(Act f, const float* x, float* y, int64_t n) noexcept;
 /// to[j] = saturate(round_half_even(v[j] * by[j * by_step]) + zero) as int8 or uint8; NaN counts as 0.
 void requantise_row(const int32_t* v, int64_t n, const float* by, int64_t by_step, int32_t zero,
                     bool with_sign, uint8_t* to) noexcept;
+/// The same of real numbers: to[j] = saturate(round_half_even((v[j] * by + bias) / scale) + zero), with one
+/// number of both a column (step 1) or one for all (step 0).
+void quantise_sums(const int32_t* v, int64_t n, const float* by, const float* bias, int64_t step, float scale,
+                   int32_t zero, bool with_sign, uint8_t* to) noexcept;
 /// to[i] = from[i] ^ flip.
 void flip_row(const uint8_t* from, int64_t n, uint8_t flip, uint8_t* to) noexcept;
 /// Sum of n unsigned bytes.

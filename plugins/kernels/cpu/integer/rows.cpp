@@ -71,8 +71,10 @@ HWY_INLINE void read_tail(const T* from, int64_t count, N* buffer) {
   for (int64_t i = 0; i < count; ++i) buffer[i] = from[i];
 }
 
-template <class T>
-HWY_INLINE void requantise(const int32_t* v, int64_t n, const float* by, int64_t step, int32_t zero, T* to) {
+/// Each vector of sums, with one number of `by` and `bias` a sum or one for all, through f to the bytes.
+template <class T, class F>
+HWY_INLINE void each_sum(const int32_t* v, int64_t n, const float* by, const float* bias, int64_t step,
+                         int32_t zero, T* to, F&& f) {
   const DF d;
   const DI di;
   constexpr int32_t low = std::is_signed_v<T> ? -128 : 0, high = std::is_signed_v<T> ? 127 : 255;
@@ -81,15 +83,36 @@ HWY_INLINE void requantise(const int32_t* v, int64_t n, const float* by, int64_t
              most = hn::Set(d, static_cast<float>(high - zero));
   const auto centre = hn::Set(di, zero);
   HWY_ALIGN_MAX int32_t sums[64] = {};
-  HWY_ALIGN_MAX float scales[64] = {};
+  HWY_ALIGN_MAX float scales[64] = {}, added[64] = {};
   for (int64_t j = 0; j < n; j += lanes) {
     const int64_t count = n - j < lanes ? n - j : lanes;
-    if (count < lanes) read_tail(v + j, count, sums);
-    if (count < lanes && step) read_tail(by + j, count, scales);
-    const auto x = hn::ConvertTo(d, count < lanes ? hn::Load(di, sums) : hn::LoadU(di, v + j));
-    const auto scale = !step ? hn::Set(d, *by) : count < lanes ? hn::Load(d, scales) : hn::LoadU(d, by + j);
-    store_bytes(hn::Add(to_bounds(hn::Mul(x, scale), least, most), centre), to + j, count);
+    const bool part = count < lanes;
+    if (part) read_tail(v + j, count, sums);
+    if (part && step) read_tail(by + j, count, scales), read_tail(bias + j, count, added);
+    const auto x = hn::ConvertTo(d, part ? hn::Load(di, sums) : hn::LoadU(di, v + j));
+    const auto scale = !step ? hn::Set(d, *by) : part ? hn::Load(d, scales) : hn::LoadU(d, by + j);
+    const auto plus = !step ? hn::Set(d, *bias) : part ? hn::Load(d, added) : hn::LoadU(d, bias + j);
+    store_bytes(hn::Add(to_bounds(f(hn::Mul(x, scale), plus), least, most), centre), to + j, count);
   }
+}
+
+template <class T>
+HWY_INLINE void requantise(const int32_t* v, int64_t n, const float* by, int64_t step, int32_t zero, T* to) {
+  each_sum(v, n, by, by, step, zero, to, [](auto x, auto) { return x; });
+}
+template <class T>
+HWY_INLINE void quantise_real(const int32_t* v, int64_t n, const float* by, const float* bias, int64_t step,
+                              float scale, int32_t zero, T* to) {
+  const auto all = hn::Set(DF(), scale);
+  each_sum(v, n, by, bias, step, zero, to, [&](auto x, auto b) { return hn::Div(hn::Add(x, b), all); });
+}
+void quantise_signed(const int32_t* v, int64_t n, const float* by, const float* bias, int64_t step,
+                     float scale, int32_t zero, int8_t* to) {
+  quantise_real(v, n, by, bias, step, scale, zero, to);
+}
+void quantise_unsigned(const int32_t* v, int64_t n, const float* by, const float* bias, int64_t step,
+                       float scale, int32_t zero, uint8_t* to) {
+  quantise_real(v, n, by, bias, step, scale, zero, to);
 }
 void requantise_signed(const int32_t* v, int64_t n, const float* by, int64_t step, int32_t zero, int8_t* to) {
   requantise(v, n, by, step, zero, to);
@@ -216,6 +239,8 @@ HWY_EXPORT(scaled);
 HWY_EXPORT(requantise_signed);
 HWY_EXPORT(requantise_unsigned);
 HWY_EXPORT(quantise);
+HWY_EXPORT(quantise_signed);
+HWY_EXPORT(quantise_unsigned);
 HWY_EXPORT(widen);
 HWY_EXPORT(flip);
 HWY_EXPORT(activate_precisely);
@@ -239,6 +264,13 @@ void requantise_row(const int32_t* v, int64_t n, const float* by, int64_t by_ste
 }
 void apply_precisely(Act f, const float* x, float* y, int64_t n) noexcept {
   HWY_DYNAMIC_DISPATCH(activate_precisely)(f, x, y, n);
+}
+void quantise_sums(const int32_t* v, int64_t n, const float* by, const float* bias, int64_t step, float scale,
+                   int32_t zero, bool with_sign, uint8_t* to) noexcept {
+  if (with_sign)
+    HWY_DYNAMIC_DISPATCH(quantise_signed)(v, n, by, bias, step, scale, zero, reinterpret_cast<int8_t*>(to));
+  else
+    HWY_DYNAMIC_DISPATCH(quantise_unsigned)(v, n, by, bias, step, scale, zero, to);
 }
 void flip_row(const uint8_t* from, int64_t n, uint8_t by, uint8_t* to) noexcept {
   HWY_DYNAMIC_DISPATCH(flip)(from, n, by, to);
