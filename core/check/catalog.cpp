@@ -117,6 +117,38 @@ constexpr Check checks[] = {
      Needs::engine, check_decompositions},
     {"4.15", "inference takes any operands: types, or why not", "a damaged model crashes the program",
      nothing, Needs::engine, check_inference_of_odd_nodes},
+    {"4.16", "devices are counted the same each time, and each opens, closes and opens again",
+     "runs with it fail, or a lost device stays lost", "says why it does not open", Needs::opened,
+     check_devices_open},
+    {"4.17", "what a device says of itself is sound, and stays", "nodes are placed by what is not so",
+     "refuses an alignment that is no power of two", Needs::opened, check_device_properties},
+    {"4.18", "a device's memory gives back every byte that was put there, and no other", "wrong results",
+     nothing, Needs::opened, check_device_memory},
+    {"4.19", "copies on a device are exact, within a buffer, between two, and from a peer", "wrong results",
+     nothing, Needs::opened, check_device_copies},
+    {"4.20", "memory that a device does not have is refused with TN_ERR_MEMORY, and it works on",
+     "a batch too large ends the program, not the run", "ends the run", Needs::opened,
+     check_device_memory_limit},
+    {"4.21", "a stream does its work in order, and finish waits for all of it", "wrong results now and then",
+     nothing, Needs::opened, check_device_stream_order},
+    {"4.22", "events order streams, and synchronize waits for them", "wrong results now and then", nothing,
+     Needs::opened, check_device_events},
+    {"4.23", "work outside of a buffer fails its stream, every time it is asked, and nothing else",
+     "memory of others is overwritten, without a word", "ends the run with what explain says", Needs::opened,
+     check_device_faults},
+    {"4.24", "two devices open at once, and streams of several threads, do not disturb one another",
+     "wrong results in servers", nothing, Needs::opened, check_devices_at_once},
+    {"4.25", "what a device gives back and closes is gone: memory, threads, files",
+     "programs that run for long run out of it", nothing, Needs::opened, check_device_leaks},
+    {"4.26",
+     "kernels of a device compute on it what another kernel, or the operator's decomposition, computes",
+     "wrong results", nothing, Needs::engine, check_device_kernel_values},
+    {"4.27", "kernels of a device write their results and nothing else, in place too",
+     "memory of other nodes is overwritten", nothing, Needs::engine, check_device_kernel_bounds},
+    {"4.28", "one plan of a device's kernel is in several streams at once", "wrong results in servers",
+     nothing, Needs::engine, check_device_kernels_at_once},
+    {"4.29", "graphs compute over the device what they compute on the host", "wrong results",
+     "ends the run where the device says that it failed", Needs::engine, check_graphs_on_devices},
 
     {"5.1", "declared options are whole: defaults within bounds, documented", "`tenon passes` is wrong",
      nothing, Needs::opened, check_pass_options},
@@ -175,7 +207,7 @@ std::span<const Check> all_checks() { return checks; }
 
 std::string_view level_name(int level) {
   static constexpr std::string_view names[level_count] = {
-      "file", "handshake", "host variants", "kernels and operators", "passes", "files", "fuzz"};
+      "file", "handshake", "host variants", "kernels, operators and devices", "passes", "files", "fuzz"};
   return names[level - 1];
 }
 

@@ -192,6 +192,7 @@ KernelTrial::KernelTrial(const Registries& registries, const KernelEntry& kernel
   view_.cpu_features = cpu_features();
   view_.precision_mode = to_abi(setup_.precision);
   view_.device = kernel.record->device;
+  view_.device_handle = setup_.device;
   view_.graph_api = graph_api();
   view_.context = reinterpret_cast<tn_plan_ctx*>(this);
   view_.packed = &KernelTrial::pack;

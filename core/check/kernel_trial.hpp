@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ class KernelTrial {
     std::string precision = "faithful";
     bool fail_packing = false;
     uint32_t view_size = sizeof(tn_plan_view);
+    tn_device* device = nullptr;  // of kernels for one; needed from plan on
   };
   KernelTrial(const Registries& registries, const KernelEntry& kernel, NodeCase& node, Setup setup);
   ~KernelTrial();
@@ -78,8 +80,13 @@ class KernelTrial {
   tn_status plan(std::string& said);
   KernelRun run(const RunSetup& setup);
   bool is_planned() const { return planned_.fn != nullptr; }
-  // A kernel of a device besides the host: it is put into a queue of the device, and not called here.
+  // A kernel of a device besides the host: run() cannot call it, a DeviceCall can.
   bool is_enqueued() const { return planned_.enqueue != nullptr; }
+  const tn_planned& planned() const { return planned_; }
+  std::span<const tn_operand> inputs() const { return inputs_; }
+  std::span<const tn_operand> outputs() const { return outputs_; }
+  const std::vector<uint64_t>& output_bytes() const { return output_bytes_; }
+  const NodeCase& node() const { return node_; }
   const tn_kernel_record& record() const { return *kernel_.record; }
   bool has_known_results() const;  // shapes and types of all
   // Whether such an alias can be tried here: both there, tensors of equal bytes.

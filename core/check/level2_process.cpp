@@ -1,5 +1,4 @@
 // Level 2: what a plugin leaves behind in the process after open and close.
-#include <malloc.h>
 #include <unistd.h>
 
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/check/checker.hpp"
 #include "core/check/levels.hpp"
+#include "core/check/process_state.hpp"
 #include "core/runtime/cpu_features.hpp"
 
 extern char** environ;
@@ -32,29 +32,6 @@ void open_and_close_twice(Checker& checker) {
     if (plugin.open(host.host.make_plugin_host(string(plugin.name), "{}"), said.abi(), &instance) == TN_OK)
       plugin.close(instance);
   }
-}
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) names.insert(entry.path().filename());
-  return names;
-}
-
-std::string target_of(const std::string& descriptor) {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/fd/" + descriptor, error).string();
-}
-
-// Descriptor and what it is open on.
-std::set<std::string> open_files() {
-  std::set<std::string> files;
-  for (const std::string& descriptor : names_in("/proc/self/fd")) {
-    std::string target = target_of(descriptor);
-    if (target.empty() || target.find("/proc/") == 0) continue;  // the one that reads the folder
-    files.insert(descriptor + " (" + target + ")");
-  }
-  return files;
 }
 
 std::string numbered_signal(int number) {
@@ -79,14 +56,14 @@ std::string environment() {
 void check_leaves_no_threads(Checker& checker) {
   checker.plugin();
   const CompleteHost warm;  // threads of the host's own
-  const std::set<std::string> before = names_in("/proc/self/task");
+  const size_t before = thread_count();
   if (!checker.begin("threads after open and close")) return;
   open_and_close_twice(checker);
   // One that was told to end and joined is gone; one that still ends is not waited for by its plugin.
-  const std::set<std::string> after = names_in("/proc/self/task");
-  if (after.size() > before.size())
-    checker.finding(fmt::format("{} threads are left; join them in close, and use the host's pool",
-                                after.size() - before.size()));
+  const size_t after = thread_count();
+  if (after > before)
+    checker.finding(
+        fmt::format("{} threads are left; join them in close, and use the host's pool", after - before));
 }
 
 void check_leaves_no_files(Checker& checker) {
@@ -157,7 +134,7 @@ void check_leaves_process_state(Checker& checker) {
 }
 
 // Memory in use must not grow with every open and close. Counted by the allocator, so the same on every
-// machine; a sanitizer's allocator counts nothing, and finds leaks by itself.
+// machine.
 void check_leaks_nothing(Checker& checker) {
   const tn_plugin& plugin = checker.plugin();
   CompleteHost& host = checker.host();
@@ -169,8 +146,7 @@ void check_leaks_nothing(Checker& checker) {
       void* instance = nullptr;
       if (plugin.open(handle, said.abi(), &instance) == TN_OK) plugin.close(instance);
     }
-    const struct mallinfo2 used = mallinfo2();
-    return used.uordblks + used.hblkhd;
+    return memory_in_use();
   };
   repeat(20);
   const size_t before = repeat(1), after = repeat(50);

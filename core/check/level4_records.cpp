@@ -1,13 +1,12 @@
 // Level 4: what kernel records say, how they decline, and what they do when something fails.
-#include <malloc.h>
-
 #include <algorithm>
 
 #include "core/base/text.hpp"
 #include "core/check/checker.hpp"
 #include "core/check/draw.hpp"
-#include "core/check/kernel_cases.hpp"
+#include "core/check/kernel_look.hpp"
 #include "core/check/levels.hpp"
+#include "core/check/process_state.hpp"
 #include "core/pipeline/pipeline.hpp"
 
 namespace tenon::check {
@@ -108,22 +107,27 @@ std::vector<NodeCase> nodes_outside(const Registries& registries, const NodeCase
   return outside;
 }
 
-// Memory that the C library has handed out.
-size_t memory_in_use() {
-  const struct mallinfo2 used = mallinfo2();
-  return used.uordblks + used.hblkhd;
-}
+struct Accepted {
+  const Registries& registries;
+  const KernelEntry& kernel;
+  NodeCase& node;
+  KernelTrial::Setup setup;  // with the open device of records for one
+};
 
 // Each own record over a few cases it takes; the subject is begun.
 template <class Look>
 void each_accepted(Checker& checker, size_t most, Look&& look) {
   std::unique_ptr<CaseLibrary> library;
+  KernelDevices devices(checker);
   each_record(checker, [&](const Registries& registries, const KernelEntry& kernel, const std::string& id) {
     if ((kernel.record->flags & TN_KERNEL_CONTROL_FLOW) != 0) return;
     if (library == nullptr) library = std::make_unique<CaseLibrary>(checker);
     if (!checker.begin(fmt::format("kernel {}: match on nodes for it", id)) && checker.ended_here()) return;
+    KernelTrial::Setup setup;
+    if (!devices.give(kernel, setup)) return;
     for (NodeCase* node : library->accepted(kernel, most))
-      if (checker.begin(fmt::format("kernel {} on {}", id, node->name))) look(registries, kernel, *node);
+      if (checker.begin(fmt::format("kernel {} on {}", id, node->name)))
+        look(Accepted{registries, kernel, *node, setup});
   });
 }
 
@@ -161,10 +165,11 @@ void check_kernel_records(Checker& checker) {
 }
 
 void check_kernels_outside(Checker& checker) {
-  each_accepted(checker, 2, [&](const Registries& registries, const KernelEntry& kernel, NodeCase& node) {
+  each_accepted(checker, 2, [&](const Accepted& accepted) {
+    const auto& [registries, kernel, node, given] = accepted;
     Random random = checker.random(node.name);
     for (NodeCase& other : nodes_outside(registries, node, random)) {
-      KernelTrial trial(registries, kernel, other, {});
+      KernelTrial trial(registries, kernel, other, given);
       const std::string refusal = trial.refusal();
       if (refusal == "it declined without a reason")
         checker.finding(
@@ -185,14 +190,17 @@ void check_kernels_outside(Checker& checker) {
 }
 
 void check_plan_view_sizes(Checker& checker) {
-  each_accepted(checker, 2, [&](const Registries& registries, const KernelEntry& kernel, NodeCase& node) {
-    KernelTrial whole(registries, kernel, node, {});
+  each_accepted(checker, 2, [&](const Accepted& accepted) {
+    const auto& [registries, kernel, node, given] = accepted;
+    KernelTrial whole(registries, kernel, node, given);
     std::string said;
     if (!whole.refusal().empty() || whole.plan(said) != TN_OK) return;
     // What reads the body of a node needs the graph, and may say so.
     for (const uint32_t size : {static_cast<uint32_t>(offsetof(tn_plan_view, graph)),
                                 static_cast<uint32_t>(sizeof(tn_plan_view) + 64)}) {
-      KernelTrial::Setup setup;
+      // No host that has devices is so old.
+      if (given.device != nullptr && size < sizeof(tn_plan_view)) continue;
+      KernelTrial::Setup setup = given;
       setup.view_size = size;
       KernelTrial trial(registries, kernel, node, setup);
       if (!trial.refusal().empty()) continue;
@@ -209,9 +217,10 @@ void check_plan_view_sizes(Checker& checker) {
 }
 
 void check_failing_allocation(Checker& checker) {
-  each_accepted(checker, 4, [&](const Registries& registries, const KernelEntry& kernel, NodeCase& node) {
+  each_accepted(checker, 4, [&](const Accepted& accepted) {
+    const auto& [registries, kernel, node, given] = accepted;
     {
-      KernelTrial::Setup setup;
+      KernelTrial::Setup setup = given;
       setup.fail_packing = true;
       KernelTrial trial(registries, kernel, node, setup);
       std::string said;
@@ -220,7 +229,7 @@ void check_failing_allocation(Checker& checker) {
       if (status == TN_OK && trial.is_planned()) trial.run({});  // it packs nothing, or does without
     }
     if ((kernel.record->flags & TN_KERNEL_DYNAMIC_OUTPUT) == 0) return;
-    KernelTrial trial(registries, kernel, node, {});
+    KernelTrial trial(registries, kernel, node, given);
     std::string said;
     if (!trial.refusal().empty() || trial.plan(said) != TN_OK || !trial.is_planned()) return;
     if (trial.has_known_results()) return;
@@ -233,26 +242,17 @@ void check_failing_allocation(Checker& checker) {
 }
 
 void check_plans_free_their_state(Checker& checker) {
-  each_accepted(checker, 2, [&](const Registries& registries, const KernelEntry& kernel, NodeCase& node) {
+  each_accepted(checker, 2, [&](const Accepted& accepted) {
+    const auto& [registries, kernel, node, given] = accepted;
     const auto repeat = [&](int times) {
       for (int i = 0; i < times; ++i) {
-        KernelTrial trial(registries, kernel, node, {});
+        KernelTrial trial(registries, kernel, node, given);
         std::string said;
         if (trial.refusal().empty()) trial.plan(said);
       }
-      return memory_in_use();
     };
-    repeat(4);
-    // A leak is the same in every round; caches of libraries within grow as they like, and then no more.
-    size_t before = repeat(1), least = SIZE_MAX, most = 0;
-    for (int round = 0; round < 3; ++round) {
-      const size_t after = repeat(40), growth = after - std::min(before, after);
-      least = std::min(least, growth);
-      most = std::max(most, growth);
-      before = after;
-    }
-    if (least >= 40 * 16 && most - least <= least / 8)
-      checker.finding(fmt::format("every plan keeps {} bytes when it is gone; set free_state", least / 40));
+    if (const size_t bytes = kept_by_each(40, repeat))
+      checker.finding(fmt::format("every plan keeps {} bytes when it is gone; set free_state", bytes));
   });
 }
 

@@ -7,7 +7,7 @@
 #include "core/check/damage.hpp"
 #include "core/check/draw.hpp"
 #include "core/check/file_trials.hpp"
-#include "core/check/kernel_cases.hpp"
+#include "core/check/kernel_look.hpp"
 #include "core/check/levels.hpp"
 #include "core/check/stage.hpp"
 #include "core/graph/text_form.hpp"
@@ -105,6 +105,7 @@ void fuzz_passes(Checker& checker) {
 void fuzz_kernels(Checker& checker) {
   Engine& engine = checker.engine();
   const Registries& registries = engine.registries();
+  KernelDevices devices(checker);
   for (const tn_sym op : registries.kernel_ops()) {
     const OpEntry* const entry = registries.find(op);
     if (entry == nullptr) continue;
@@ -140,6 +141,7 @@ void fuzz_kernels(Checker& checker) {
         KernelTrial::Setup setup;
         setup.threads = random.of({1, 2, 7});
         setup.precision = random.of({"faithful", "strict", "exact"});
+        if (!devices.give(kernel, setup)) continue;
         KernelTrial trial(registries, kernel, node, setup);
         std::string said;
         if (!trial.refusal().empty() || trial.plan(said) != TN_OK || !trial.is_planned()) continue;

@@ -64,6 +64,23 @@ void check_kernel_aliases(Checker& checker);
 void check_kernel_odd_numbers(Checker& checker);
 void check_kernel_determinism(Checker& checker);
 void check_kernels_at_once(Checker& checker);
+// level4_devices.cpp
+void check_devices_open(Checker& checker);
+void check_device_properties(Checker& checker);
+void check_device_memory(Checker& checker);
+void check_device_copies(Checker& checker);
+void check_device_memory_limit(Checker& checker);
+void check_device_leaks(Checker& checker);
+// level4_streams.cpp
+void check_device_stream_order(Checker& checker);
+void check_device_events(Checker& checker);
+void check_device_faults(Checker& checker);
+void check_devices_at_once(Checker& checker);
+// level4_device_kernels.cpp
+void check_device_kernel_values(Checker& checker);
+void check_device_kernel_bounds(Checker& checker);
+void check_device_kernels_at_once(Checker& checker);
+void check_graphs_on_devices(Checker& checker);
 
 // level5_passes.cpp
 void check_pass_options(Checker& checker);

@@ -115,6 +115,9 @@ $checks outputs "$scratch/out.npz" "$scratch/on_host.npz"
 grep -q '^devices  cpu 1 node, toy 4 nodes; 4 copies of ' "$scratch/said"
 "$tenon" explain "$scratch/examples/toy_device/pipeline.json" --node softmax --shape x:3,4 >"$scratch/explained"
 grep -q 'on toy: no kernel for Softmax' "$scratch/explained"
+# Every check of a plugin, with those that call the device.
+"$tenon" plugins check "$scratch/examples/toy_device/build/libtoy.so" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+grep -q '^4\.29  *passed' "$scratch/log"
 
 echo "--- bad plugins: one clear line each, and the run goes on"
 mkdir "$scratch/bad"

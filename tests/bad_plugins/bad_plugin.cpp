@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 // One translation unit a plugin: the parts are included.
+#include "bad_devices.inc"
 #include "bad_files.inc"
 #include "bad_kernels.inc"
 #include "bad_passes.inc"
@@ -42,6 +43,7 @@ const void* table_of(const char* id) {
   if (std::strcmp(id, TN_EXPORTERS_ID) == 0) return exporters();
   if (std::strcmp(id, TN_MEMORY_ID) == 0) return planners();
   if (std::strcmp(id, TN_TENSOR_FILES_ID) == 0) return tensor_files();
+  if (std::strcmp(id, TN_DEVICE_ID) == 0) return devices();
   if (is(broken_rule) && std::strcmp(id, TN_RULES_ID) == 0) {
     static const tn_rule_source source = {text("plugin bad: bad.json"), text(rule_text), 0, 0};
     static const tn_rule_list list = {sizeof(tn_rule_list), 1, &source};
@@ -107,9 +109,17 @@ void close_instance(void* instance) {
 }
 
 tn_plugin make_table() {
-  static const char* const interfaces[] = {
-      TN_OPS_ID,       TN_KERNELS_ID, TN_PASSES_ID,       TN_TRANSFORMS_ID, TN_FRONTENDS_ID,
-      TN_EXPORTERS_ID, TN_MEMORY_ID,  TN_TENSOR_FILES_ID, TN_RULES_ID,      "bad.no-such-interface/1"};
+  static const char* const interfaces[] = {TN_OPS_ID,
+                                           TN_KERNELS_ID,
+                                           TN_PASSES_ID,
+                                           TN_TRANSFORMS_ID,
+                                           TN_FRONTENDS_ID,
+                                           TN_EXPORTERS_ID,
+                                           TN_MEMORY_ID,
+                                           TN_TENSOR_FILES_ID,
+                                           TN_DEVICE_ID,
+                                           TN_RULES_ID,
+                                           "bad.no-such-interface/1"};
   tn_plugin plugin{};
   plugin.size = is(small_table) ? 24 : sizeof plugin;
   plugin.abi_major = TN_ABI_MAJOR;
@@ -121,10 +131,10 @@ tn_plugin make_table() {
   plugin.license = text("Apache-2.0");
   plugin.summary = text("right but for one fault");
   plugin.interfaces = interfaces;
-  plugin.interface_count = is(lists_what_it_lacks)  ? 10
-                           : is(broken_rule)        ? 9
-                           : is(hides_an_interface) ? 7
-                                                    : 8;
+  plugin.interface_count = is(lists_what_it_lacks)  ? 11
+                           : is(broken_rule)        ? 10
+                           : is(hides_an_interface) ? 8
+                                                    : 9;
   plugin.get_interface = &interface_of;
   plugin.open = &open_instance;
   plugin.close = &close_instance;

@@ -2,8 +2,10 @@
 // `-DFAULT=wrong_values`. Plain C++ against the boundary, since the SDK would not let most of this happen.
 //
 // What it has: the operator bad::Scale(x, w) = x * w over float32, two kernels for it (one a reference), a
-// pass, a transform, a frontend and an exporter for its own format, a memory planner, a tensor format.
+// pass, a transform, a frontend and an exporter for its own format, a memory planner, a tensor format, a
+// device and a kernel for it.
 #pragma once
+#include <tenon/abi/device.h>
 #include <tenon/abi/eval.h>
 #include <tenon/abi/exporter.h>
 #include <tenon/abi/files.h>
@@ -80,6 +82,35 @@ enum Fault {
   infers_too_little,
   wrong_decomposition,
   infers_without_looking,
+  counts_otherwise,
+  device_opens_once,
+  alignment_of_three,
+  link_is_no_number,
+  loses_the_last_bytes,
+  ignores_the_offset,
+  maps_elsewhere,
+  copies_to_the_beginning,
+  copies_nothing_from_peers,
+  gives_any_memory,
+  another_status_for_memory,
+  uploads_at_once,
+  finish_leaves_some,
+  wait_does_nothing,
+  synchronize_does_nothing,
+  first_record_counts,
+  works_outside,
+  fails_only_once,
+  goes_on_after_a_failure,
+  explains_nothing,
+  closing_one_clears_all,
+  device_of_one_thread,
+  leaks_device_memory,
+  device_leaves_a_thread,
+  device_kernel_is_wrong,
+  device_kernel_writes_on,
+  device_kernel_not_in_place,
+  device_plan_keeps_operands,
+  one_buffer_for_all,
   default_out_of_bounds,
   pass_fails,
   pass_changes_values,
@@ -139,5 +170,7 @@ const tn_frontend_list* frontends();
 const tn_exporter_list* exporters();
 const tn_planner_list* planners();
 const tn_tensor_file_list* tensor_files();
+const tn_device_list* devices();
+const tn_kernel_record& device_kernel(const tn_operand_rule* rules, const tn_alias* in_place);
 
 }  // namespace bad

@@ -79,6 +79,35 @@ constexpr Row rows[] = {
     {"infers_too_little", "4.13"},
     {"wrong_decomposition", "4.14"},
     {"infers_without_looking", "4.15"},
+    {"counts_otherwise", "4.16"},
+    {"device_opens_once", "4.16"},
+    {"alignment_of_three", "4.17"},
+    {"link_is_no_number", "4.17"},
+    {"loses_the_last_bytes", "4.18"},
+    {"ignores_the_offset", "4.18"},
+    {"maps_elsewhere", "4.18"},
+    {"copies_to_the_beginning", "4.19"},
+    {"copies_nothing_from_peers", "4.19"},
+    {"gives_any_memory", "4.20"},
+    {"another_status_for_memory", "4.20"},
+    {"uploads_at_once", "4.21"},
+    {"finish_leaves_some", "4.21"},
+    {"wait_does_nothing", "4.22"},
+    {"synchronize_does_nothing", "4.22"},
+    {"first_record_counts", "4.22"},
+    {"works_outside", "4.23"},
+    {"fails_only_once", "4.23"},
+    {"goes_on_after_a_failure", "4.23"},
+    {"explains_nothing", "4.23"},
+    {"closing_one_clears_all", "4.24"},
+    {"device_of_one_thread", "4.24"},
+    {"leaks_device_memory", "4.25"},
+    {"device_leaves_a_thread", "4.25"},
+    {"device_kernel_is_wrong", "4.26"},
+    {"device_kernel_writes_on", "4.27"},
+    {"device_kernel_not_in_place", "4.27"},
+    {"device_plan_keeps_operands", "4.28"},
+    {"one_buffer_for_all", "4.29"},
     {"default_out_of_bounds", "5.1"},
     {"pass_fails", "5.2"},
     {"pass_changes_values", "5.3"},
@@ -232,31 +261,41 @@ TEST_CASE("a crash leaves its input, and one command sees it again") {
 
 TEST_CASE("a run with a bad plugin ends in order: it works, or says why not") {
   for (const Row& row : rows) {
-    const std::string fault = row.fault;
+    const std::string fault = row.fault, check = row.check;
     if (!is_built(fault)) continue;
-    DYNAMIC_SECTION(fault) {
-      const fs::path folder = fresh_folder("run_" + fault);
-      const fs::path library = shipped(fault, folder);
-      nlohmann::json manifest = {
-          {"schema", "tenon.pipeline/1"},
-          {"plugins", {{{"path", library.string()}}, "onnx", "ops", "fusion", "rules", "memory", "tensors"}},
-          {"model", {{"path", samples + "/scale.graph"}}}};
-      std::ofstream(folder / "pipeline.json") << manifest.dump(2);
-      std::ofstream(folder / "x.npy", std::ios::binary) << npy_of_zeros();
-      const Ended ended =
-          run("TENON_CACHE_DIR=" + folder.string() + " TENON_SCAN_TIMEOUT_MS=20000 " + tenon_program +
-                  " run " + (folder / "pipeline.json").string() + " --inputs " + (folder / "x.npy").string() +
-                  " --outputs " + (folder / "out.npz").string(),
-              folder);
-      INFO(ended.text);
-      CHECK((ended.code == 0 || ended.code == 1 || ended.code == 2));
-      if (ended.code != 0) {
-        // Named, with what is wrong.
-        CHECK(ended.text.find("error") != std::string::npos);
-        const bool names_it = ended.text.find(fault) != std::string::npos ||
-                              ended.text.find("scale") != std::string::npos ||
-                              ended.text.find("bad.json") != std::string::npos;
-        CHECK(names_it);
+    // On its device too, where that is what is bad.
+    const bool has_bad_device = check.size() == 4 && check[0] == '4' && check >= "4.16";
+    for (const bool on_device : {false, true}) {
+      if (on_device && !has_bad_device) continue;
+      DYNAMIC_SECTION(fault << (on_device ? " on its device" : "")) {
+        const fs::path folder = fresh_folder("run_" + fault);
+        const fs::path library = shipped(fault, folder);
+        nlohmann::json manifest = {
+            {"schema", "tenon.pipeline/1"},
+            {"plugins",
+             {{{"path", library.string()}}, "onnx", "ops", "fusion", "rules", "memory", "tensors"}},
+            {"model", {{"path", samples + "/scale.graph"}}}};
+        if (on_device) manifest["devices"] = {{"use", {"bad"}}, {"pin", {{"*", "bad"}}}};
+        std::ofstream(folder / "pipeline.json") << manifest.dump(2);
+        std::ofstream(folder / "x.npy", std::ios::binary) << npy_of_zeros();
+        const Ended ended =
+            run("TENON_CACHE_DIR=" + folder.string() + " TENON_SCAN_TIMEOUT_MS=20000 " + tenon_program +
+                    " run " + (folder / "pipeline.json").string() + " --inputs " +
+                    (folder / "x.npy").string() + " --outputs " + (folder / "out.npz").string(),
+                folder);
+        INFO(ended.text);
+        CHECK((ended.code == 0 || ended.code == 1 || ended.code == 2));
+        if (ended.code != 0) {
+          // Named, with what is wrong.
+          CHECK(ended.text.find("error") != std::string::npos);
+          const bool names_it = ended.text.find(fault) != std::string::npos ||
+                                ended.text.find("scale") != std::string::npos ||
+                                ended.text.find("device bad") != std::string::npos ||
+                                ended.text.find("bad.json") != std::string::npos;
+          CHECK(names_it);
+        } else if (on_device) {
+          CHECK(ended.text.find(", bad 1 node") != std::string::npos);
+        }
       }
     }
   }

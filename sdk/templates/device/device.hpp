@@ -2,9 +2,11 @@
 // copies that take their time.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "tenon/sdk/task_stream.hpp"
@@ -18,6 +20,7 @@ using Buffer = tn_device_buffer;
 class Memory {
  public:
   uint64_t allocate(uint64_t bytes) {
+    if (bytes > PTRDIFF_MAX) throw std::bad_alloc();  // more than a vector knows how to refuse
     const std::lock_guard<std::mutex> lock(mutex_);
     blocks_.emplace(++last_, std::vector<double>(bytes / sizeof(double) + 1));
     return last_;
@@ -29,7 +32,8 @@ class Memory {
   char* find(const Buffer& buffer, uint64_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto block = blocks_.find(buffer.handle);
-    if (block == blocks_.end() || buffer.offset + bytes > block->second.size() * sizeof(double))
+    const uint64_t size = block == blocks_.end() ? 0 : block->second.size() * sizeof(double);
+    if (bytes > size || buffer.offset > size - bytes)
       sdk::fail("a buffer lies outside the memory of @NAME@");
     return reinterpret_cast<char*>(block->second.data()) + buffer.offset;
   }
