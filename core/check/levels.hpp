@@ -74,8 +74,9 @@ void check_device_leaks(Checker& checker);
 // level4_streams.cpp
 void check_device_stream_order(Checker& checker);
 void check_device_events(Checker& checker);
-void check_device_faults(Checker& checker);
 void check_devices_at_once(Checker& checker);
+// level4_device_faults.cpp
+void check_device_faults(Checker& checker);
 // level4_device_kernels.cpp
 void check_device_kernel_values(Checker& checker);
 void check_device_kernel_bounds(Checker& checker);
