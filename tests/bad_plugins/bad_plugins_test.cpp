@@ -294,7 +294,7 @@ TEST_CASE("a run with a bad plugin ends in order: it works, or says why not") {
                                 ended.text.find("bad.json") != std::string::npos;
           CHECK(names_it);
         } else if (on_device) {
-          CHECK(ended.text.find(", bad 1 node") != std::string::npos);
+          CHECK(ended.text.find("devices  bad 1 node") != std::string::npos);
         }
       }
     }
