@@ -69,7 +69,9 @@ void copy_row(const uint8_t* from, int64_t first, int64_t step, int64_t size, in
   const int64_t begin = first >= 0 ? 0 : std::min(count, (-first + step - 1) / step);
   const int64_t end = std::clamp<int64_t>(first >= size ? 0 : (size - 1 - first) / step + 1, begin, count);
   std::fill(to, to + begin, outside);
-  if (step == 1)
+  if (step == 1 && flip == 0)
+    std::copy_n(from + first + begin, end - begin, to + begin);
+  else if (step == 1)
     flip_row(from + first + begin, end - begin, flip, to + begin);
   else
     for (int64_t x = begin; x < end; ++x) to[x] = static_cast<uint8_t>(from[first + x * step] ^ flip);
@@ -93,22 +95,34 @@ void lay_out(const ConvState& s, const uint8_t* x, const Piece& p, uint8_t outsi
       }
 }
 
-/// store(place in the result's channel, place in the panel, count) for positions [q, q + count) that the
-/// piece has.
-template <class Store>
-void each_run(const ConvState& s, const Piece& p, int64_t q, int64_t count, Store&& store) noexcept {
-  for (int64_t at = 0; at < count;) {
-    const int64_t y = (q + at) / s.width, x = (q + at) % s.width;
+/// Where positions of one panel go that the piece has: runs of places in the result's channel and in the
+/// panel.
+struct Runs {
+  struct One {
+    int64_t to, from, count;
+  } runs[panel_columns];
+  int count = 0;
+};
+Runs runs_of(const ConvState& s, const Piece& p, int64_t q, int64_t count) noexcept {
+  Runs r;
+  int64_t y = q / s.width, x = q % s.width;
+  for (int64_t at = 0; at < count; ++y, x = 0) {
     const int64_t n = std::min(count - at, s.width - x), inside = std::min(n, p.columns - x);
-    if (inside > 0) store((p.row + y) * s.c.ow + p.column + x, at, inside);
+    if (inside > 0) r.runs[r.count++] = {(p.row + y) * s.c.ow + p.column + x, at, inside};
     at += n;
   }
+  return r;
 }
 
-/// The sums of positions [q, q + count) of channels [first, first + channels) of the group become the result.
-void finish_channels(const ConvState& s, const tn_kernel_args* a, const Piece& p, int64_t q, int64_t count,
+/// The sums of one panel's positions of channels [first, first + channels) of the group become the result.
+void finish_channels(const ConvState& s, const tn_kernel_args* a, const Piece& p, const Runs& runs,
                      int64_t first, int64_t channels, int64_t x_zero, bool factors,
                      const Scratch& t) noexcept {
+  const int32_t y_zero = s.y_zero.at(a);
+  const auto copy = [&](const auto* from, auto* to) {
+    for (int i = 0; i < runs.count; ++i)
+      std::copy_n(from + runs.runs[i].from, runs.runs[i].count, to + runs.runs[i].to);
+  };
   for (int64_t j = 0; j < channels; ++j) {
     const int64_t m = p.group * s.out_group() + first + j, w_zero = s.zero_of_weights(a, m);
     int32_t* sums = t.products + j * panel_columns;
@@ -118,24 +132,20 @@ void finish_channels(const ConvState& s, const tn_kernel_args* a, const Piece& p
                 factors ? t.position_sums : nullptr);
     const int64_t channel = (p.image * s.c.m + m) * s.c.oh * s.c.ow;
     if (!s.quantised) {
-      each_run(s, p, q, count, [&](int64_t to, int64_t from, int64_t n) {
-        std::copy(sums + from, sums + from + n, out<int32_t>(a) + channel + to);
-      });
+      copy(sums, out<int32_t>(a) + channel);
       continue;
     }
     const float scale = *in<float>(a, 1) * in<float>(a, 4)[s.w_scale_a_channel ? m : 0],
-                y_scale = *in<float>(a, 6);
+                y_scale = *in<float>(a, 6), by = scale / y_scale;
     uint8_t bytes[panel_columns];
-    if (s.real_bias) {
-      quantise_sums(sums, panel_columns, &scale, in<float>(a, 8) + m, 0, y_scale, s.y_zero.at(a),
-                    s.y == TN_INT8, bytes);
-    } else {
-      const float by = scale / y_scale;
-      requantise_row(sums, panel_columns, &by, 0, s.y_zero.at(a), s.y == TN_INT8, bytes);
-    }
-    each_run(s, p, q, count, [&](int64_t to, int64_t from, int64_t n) {
-      std::copy(bytes + from, bytes + from + n, out<uint8_t>(a) + channel + to);
-    });
+    uint8_t* to = out<uint8_t>(a) + channel;
+    const bool whole = runs.count == 1 && runs.runs[0].count == panel_columns;
+    uint8_t* at = whole ? to + runs.runs[0].to : bytes;
+    if (s.real_bias)
+      quantise_sums(sums, panel_columns, &scale, in<float>(a, 8) + m, 0, y_scale, y_zero, s.y == TN_INT8, at);
+    else
+      requantise_row(sums, panel_columns, &by, 0, y_zero, s.y == TN_INT8, at);
+    if (!whole) copy(bytes, to);
   }
 }
 
@@ -154,6 +164,7 @@ void run_piece(const ConvState& s, const tn_kernel_args* a, const Piece& p, cons
   lay_out(s, in<uint8_t>(a, 0) + (p.image * c.c + p.group * s.in_group()) * c.h * c.w, p,
           static_cast<uint8_t>(x_zero), t.image);
   for (int64_t q = 0; q < places; q += panel_columns) {
+    const Runs runs = runs_of(s, p, q, std::min(panel_columns, places - q));
     const uint8_t* at = t.image + q;
     const int64_t* tap = s.taps.data();
     for (int64_t i = 0; i < quads; ++i, tap += quad)
@@ -163,7 +174,7 @@ void run_piece(const ConvState& s, const tn_kernel_args* a, const Piece& p, cons
       const int64_t channels = std::min(channel_block, p.end - m);
       s.multiply(t.panel, s.weights + (p.group * s.out_group() + m) * s.stride, s.stride, channels, quads,
                  t.products);
-      finish_channels(s, a, p, q, std::min(panel_columns, places - q), m, channels, x_zero, factors, t);
+      finish_channels(s, a, p, runs, m, channels, x_zero, factors, t);
     }
   }
 }

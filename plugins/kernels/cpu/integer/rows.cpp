@@ -62,7 +62,7 @@ HWY_INLINE void store_bytes(V x, T* to, int64_t count) {
   const hn::Rebind<T, DI> narrow;
   if (count == static_cast<int64_t>(hn::Lanes(narrow)))
     return hn::StoreU(hn::DemoteTo(narrow, x), narrow, to);
-  HWY_ALIGN_MAX int32_t buffer[64];
+  HWY_ALIGN_MAX int32_t buffer[64] = {};
   hn::Store(x, DI(), buffer);
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(buffer[i]);
 }
@@ -82,18 +82,22 @@ HWY_INLINE void each_sum(const int32_t* v, int64_t n, const float* by, const flo
   const auto least = hn::Set(d, static_cast<float>(low - zero)),
              most = hn::Set(d, static_cast<float>(high - zero));
   const auto centre = hn::Set(di, zero);
+  const auto store = [&](auto x, auto scale, auto plus, int64_t j, int64_t count) {
+    const auto y = f(hn::Mul(hn::ConvertTo(d, x), scale), plus);
+    store_bytes(hn::Add(to_bounds(y, least, most), centre), to + j, count);
+  };
+  const auto one_scale = hn::Set(d, *by), one_bias = hn::Set(d, *bias);
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes)
+    store(hn::LoadU(di, v + j), step ? hn::LoadU(d, by + j) : one_scale,
+          step ? hn::LoadU(d, bias + j) : one_bias, j, lanes);
+  if (j == n) return;
   HWY_ALIGN_MAX int32_t sums[64] = {};
   HWY_ALIGN_MAX float scales[64] = {}, added[64] = {};
-  for (int64_t j = 0; j < n; j += lanes) {
-    const int64_t count = n - j < lanes ? n - j : lanes;
-    const bool part = count < lanes;
-    if (part) read_tail(v + j, count, sums);
-    if (part && step) read_tail(by + j, count, scales), read_tail(bias + j, count, added);
-    const auto x = hn::ConvertTo(d, part ? hn::Load(di, sums) : hn::LoadU(di, v + j));
-    const auto scale = !step ? hn::Set(d, *by) : part ? hn::Load(d, scales) : hn::LoadU(d, by + j);
-    const auto plus = !step ? hn::Set(d, *bias) : part ? hn::Load(d, added) : hn::LoadU(d, bias + j);
-    store_bytes(hn::Add(to_bounds(f(hn::Mul(x, scale), plus), least, most), centre), to + j, count);
-  }
+  read_tail(v + j, n - j, sums);
+  if (step) read_tail(by + j, n - j, scales), read_tail(bias + j, n - j, added);
+  store(hn::Load(di, sums), step ? hn::Load(d, scales) : one_scale, step ? hn::Load(d, added) : one_bias, j,
+        n - j);
 }
 
 template <class T>
