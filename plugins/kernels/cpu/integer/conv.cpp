@@ -45,17 +45,23 @@ struct ConvState {
 /// In a worker's workspace.
 struct Scratch {
   uint8_t *image, *panel;
-  int32_t *products, *position_sums;
+  int32_t *products, *position_sums, *adds, *factors;
+  float* by;
+  uint8_t* bytes;
   static int64_t image_room(const ConvState& s) { return (s.image + 2 * panel_columns + 63) / 64 * 64; }
-  static uint64_t bytes(const ConvState& s) {
-    return static_cast<uint64_t>(image_room(s) + s.stride * panel_columns) +
-           static_cast<uint64_t>((channel_block + 1) * panel_columns) * sizeof(int32_t);
+  static uint64_t size(const ConvState& s) {
+    return static_cast<uint64_t>(image_room(s) + s.stride * panel_columns + channel_block * panel_columns) +
+           static_cast<uint64_t>((channel_block + 1) * panel_columns + 3 * s.out_group()) * sizeof(int32_t);
   }
   Scratch(const ConvState& s, void* base) noexcept
       : image(static_cast<uint8_t*>(base)),
         panel(image + image_room(s)),
         products(reinterpret_cast<int32_t*>(panel + s.stride * panel_columns)),
-        position_sums(products + channel_block * panel_columns) {}
+        position_sums(products + channel_block * panel_columns),
+        adds(position_sums + panel_columns),
+        factors(adds + s.out_group()),
+        by(reinterpret_cast<float*>(factors + s.out_group())),
+        bytes(reinterpret_cast<uint8_t*>(by + s.out_group())) {}
 };
 
 /// Channels [first, end) of one group, a rectangle of the result.
@@ -114,39 +120,43 @@ Runs runs_of(const ConvState& s, const Piece& p, int64_t q, int64_t count) noexc
   return r;
 }
 
-/// The sums of one panel's positions of channels [first, first + channels) of the group become the result.
-void finish_channels(const ConvState& s, const tn_kernel_args* a, const Piece& p, const Runs& runs,
-                     int64_t first, int64_t channels, int64_t x_zero, bool factors,
-                     const Scratch& t) noexcept {
-  const int32_t y_zero = s.y_zero.at(a);
-  const auto copy = [&](const auto* from, auto* to) {
-    for (int i = 0; i < runs.count; ++i)
-      std::copy_n(from + runs.runs[i].from, runs.runs[i].count, to + runs.runs[i].to);
-  };
-  for (int64_t j = 0; j < channels; ++j) {
-    const int64_t m = p.group * s.out_group() + first + j, w_zero = s.zero_of_weights(a, m);
-    int32_t* sums = t.products + j * panel_columns;
+/// What the channels of a piece add, and are multiplied by.
+void read_channels(const ConvState& s, const tn_kernel_args* a, const Piece& p, int64_t x_zero,
+                   const Scratch& t) noexcept {
+  for (int64_t i = p.first; i < p.end; ++i) {
+    const int64_t m = p.group * s.out_group() + i, w_zero = s.zero_of_weights(a, m), at = i - p.first;
     auto add = static_cast<uint32_t>(static_cast<uint64_t>(x_zero * (s.depth * w_zero - s.weight_sums[m])));
     if (s.bias) add += static_cast<uint32_t>(in<int32_t>(a, 8)[m]);
-    adjust_sums(sums, panel_columns, static_cast<int32_t>(add), nullptr, static_cast<int32_t>(-w_zero),
-                factors ? t.position_sums : nullptr);
-    const int64_t channel = (p.image * s.c.m + m) * s.c.oh * s.c.ow;
-    if (!s.quantised) {
-      copy(sums, out<int32_t>(a) + channel);
-      continue;
-    }
-    const float scale = *in<float>(a, 1) * in<float>(a, 4)[s.w_scale_a_channel ? m : 0],
-                y_scale = *in<float>(a, 6), by = scale / y_scale;
-    uint8_t bytes[panel_columns];
-    uint8_t* to = out<uint8_t>(a) + channel;
-    const bool whole = runs.count == 1 && runs.runs[0].count == panel_columns;
-    uint8_t* at = whole ? to + runs.runs[0].to : bytes;
-    if (s.real_bias)
-      quantise_sums(sums, panel_columns, &scale, in<float>(a, 8) + m, 0, y_scale, y_zero, s.y == TN_INT8, at);
-    else
-      requantise_row(sums, panel_columns, &by, 0, y_zero, s.y == TN_INT8, at);
-    if (!whole) copy(bytes, to);
+    t.adds[at] = static_cast<int32_t>(add);
+    t.factors[at] = static_cast<int32_t>(-w_zero);
+    if (!s.quantised) continue;
+    t.by[at] = *in<float>(a, 1) * in<float>(a, 4)[s.w_scale_a_channel ? m : 0];
+    if (!s.real_bias) t.by[at] /= *in<float>(a, 6);
   }
+}
+
+/// The sums of one panel's positions, of channels [first, first + channels) of the group, become the result.
+void finish_channels(const ConvState& s, const tn_kernel_args* a, const Piece& p, const Runs& runs,
+                     int64_t first, int64_t channels, bool factors, const Scratch& t) noexcept {
+  const int64_t at = first - p.first, m = p.group * s.out_group() + first, pixels = s.c.oh * s.c.ow;
+  const int64_t channel = (p.image * s.c.m + m) * pixels;
+  const PanelRows rows{channels,       t.adds + at,
+                       t.factors + at, factors ? t.position_sums : nullptr,
+                       t.by + at,      s.real_bias ? in<float>(a, 8) + m : nullptr};
+  const auto copy = [&](const auto* from, auto* to) {
+    for (int64_t j = 0; j < channels; ++j, from += panel_columns, to += pixels)
+      for (int i = 0; i < runs.count; ++i)
+        std::copy_n(from + runs.runs[i].from, runs.runs[i].count, to + runs.runs[i].to);
+  };
+  if (!s.quantised) {
+    finish_panel(t.products, rows);
+    return copy(t.products, out<int32_t>(a) + channel);
+  }
+  uint8_t* to = out<uint8_t>(a) + channel;
+  const bool whole = runs.count == 1 && runs.runs[0].count == panel_columns;
+  finish_panel(t.products, rows, *in<float>(a, 6), s.y_zero.at(a), s.y == TN_INT8,
+               whole ? to + runs.runs[0].to : t.bytes, whole ? pixels : panel_columns);
+  if (!whole) copy(t.bytes, to);
 }
 
 /// Some channel has a zero point, so that the sums of positions are needed.
@@ -160,6 +170,7 @@ void run_piece(const ConvState& s, const tn_kernel_args* a, const Piece& p, cons
   const Conv& c = s.c;
   const int32_t x_zero = shifted_zero(s.x_zero.at(a), true, s.x);
   const bool factors = has_zero_points(s, a, p);
+  read_channels(s, a, p, x_zero, t);
   const int64_t quads = s.stride / quad, places = (p.rows - 1) * s.width + p.columns;
   lay_out(s, in<uint8_t>(a, 0) + (p.image * c.c + p.group * s.in_group()) * c.h * c.w, p,
           static_cast<uint8_t>(x_zero), t.image);
@@ -174,7 +185,7 @@ void run_piece(const ConvState& s, const tn_kernel_args* a, const Piece& p, cons
       const int64_t channels = std::min(channel_block, p.end - m);
       s.multiply(t.panel, s.weights + (p.group * s.out_group() + m) * s.stride, s.stride, channels, quads,
                  t.products);
-      finish_channels(s, a, p, runs, m, channels, x_zero, factors, t);
+      finish_channels(s, a, p, runs, m, channels, factors, t);
     }
   }
 }
@@ -291,7 +302,7 @@ void plan(const PlanView& v, Planned& p) {
   pack_weights(v, *s);
   s->multiply = panel_multiplier(v.cpu_features(), true);
   const uint32_t tiles = s->unit_parts * s->row_parts * s->column_parts * s->channel_parts;
-  const uint64_t bytes = Scratch::bytes(*s);
+  const uint64_t bytes = Scratch::size(*s);
   p.set(run, std::move(s), tiles, bytes);
 }
 

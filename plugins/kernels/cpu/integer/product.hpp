@@ -69,6 +69,18 @@ void requantise_row(const int32_t* v, int64_t n, const float* by, int64_t by_ste
 /// number of both a column (step 1) or one for all (step 0).
 void quantise_sums(const int32_t* v, int64_t n, const float* by, const float* bias, int64_t step, float scale,
                    int32_t zero, bool with_sign, uint8_t* to) noexcept;
+/// What turns the sums of one panel's columns into results, row by row.
+struct PanelRows {
+  int64_t count = 0;
+  const int32_t *adds = nullptr, *factors = nullptr;  // a row each
+  const int32_t* columns = nullptr;                   // a column each, or NULL
+  const float *by = nullptr, *bias = nullptr;         // a row each; bias: NULL for none
+};
+/// v += adds + factors * columns, in place; v is [count][32].
+void finish_panel(int32_t* v, const PanelRows& rows) noexcept;
+/// The same, then as requantise_row or, with bias, quantise_sums, to rows of bytes `stride` apart.
+void finish_panel(const int32_t* v, const PanelRows& rows, float scale, int32_t zero, bool with_sign,
+                  uint8_t* to, int64_t stride) noexcept;
 /// to[i] = from[i] ^ flip.
 void flip_row(const uint8_t* from, int64_t n, uint8_t flip, uint8_t* to) noexcept;
 /// Sum of n unsigned bytes.

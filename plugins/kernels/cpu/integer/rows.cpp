@@ -126,6 +126,46 @@ void requantise_unsigned(const int32_t* v, int64_t n, const float* by, int64_t s
   requantise(v, n, by, step, zero, to);
 }
 
+/// Sums of a panel's column block plus what the row adds.
+HWY_INLINE hn::Vec<DI> adjusted(const int32_t* v, const int32_t* columns, int32_t add, int32_t factor) {
+  const DI d;
+  const auto x = hn::Add(hn::LoadU(d, v), hn::Set(d, add));
+  return columns ? hn::Add(x, hn::Mul(hn::Set(d, factor), hn::LoadU(d, columns))) : x;
+}
+void panel_sums(int32_t* v, const PanelRows& r) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(DI()));
+  for (int64_t i = 0; i < r.count; ++i, v += panel_columns)
+    for (int64_t j = 0; j < panel_columns; j += lanes)
+      hn::StoreU(adjusted(v + j, r.columns ? r.columns + j : nullptr, r.adds[i], r.factors[i]), DI(), v + j);
+}
+template <class T>
+HWY_INLINE void panel_bytes(const int32_t* v, const PanelRows& r, float scale, int32_t zero, T* to,
+                            int64_t stride) {
+  const DF d;
+  constexpr int32_t low = std::is_signed_v<T> ? -128 : 0, high = std::is_signed_v<T> ? 127 : 255;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto least = hn::Set(d, static_cast<float>(low - zero)),
+             most = hn::Set(d, static_cast<float>(high - zero)), divisor = hn::Set(d, scale);
+  const auto centre = hn::Set(DI(), zero);
+  for (int64_t i = 0; i < r.count; ++i, v += panel_columns, to += stride) {
+    const auto by = hn::Set(d, r.by[i]);
+    for (int64_t j = 0; j < panel_columns; j += lanes) {
+      const auto sum = adjusted(v + j, r.columns ? r.columns + j : nullptr, r.adds[i], r.factors[i]);
+      auto x = hn::Mul(hn::ConvertTo(d, sum), by);
+      if (r.bias) x = hn::Div(hn::Add(x, hn::Set(d, r.bias[i])), divisor);
+      store_bytes(hn::Add(to_bounds(x, least, most), centre), to + j, lanes);
+    }
+  }
+}
+void panel_signed(const int32_t* v, const PanelRows& r, float scale, int32_t zero, int8_t* to,
+                  int64_t stride) {
+  panel_bytes(v, r, scale, zero, to, stride);
+}
+void panel_unsigned(const int32_t* v, const PanelRows& r, float scale, int32_t zero, uint8_t* to,
+                    int64_t stride) {
+  panel_bytes(v, r, scale, zero, to, stride);
+}
+
 void quantise(const float* x, int64_t n, float scale, int32_t zero, uint8_t* to) {
   const DF d;
   const DI di;
@@ -243,6 +283,9 @@ HWY_EXPORT(scaled);
 HWY_EXPORT(requantise_signed);
 HWY_EXPORT(requantise_unsigned);
 HWY_EXPORT(quantise);
+HWY_EXPORT(panel_sums);
+HWY_EXPORT(panel_signed);
+HWY_EXPORT(panel_unsigned);
 HWY_EXPORT(quantise_signed);
 HWY_EXPORT(quantise_unsigned);
 HWY_EXPORT(widen);
@@ -275,6 +318,14 @@ void quantise_sums(const int32_t* v, int64_t n, const float* by, const float* bi
     HWY_DYNAMIC_DISPATCH(quantise_signed)(v, n, by, bias, step, scale, zero, reinterpret_cast<int8_t*>(to));
   else
     HWY_DYNAMIC_DISPATCH(quantise_unsigned)(v, n, by, bias, step, scale, zero, to);
+}
+void finish_panel(int32_t* v, const PanelRows& r) noexcept { HWY_DYNAMIC_DISPATCH(panel_sums)(v, r); }
+void finish_panel(const int32_t* v, const PanelRows& r, float scale, int32_t zero, bool with_sign,
+                  uint8_t* to, int64_t stride) noexcept {
+  if (with_sign)
+    HWY_DYNAMIC_DISPATCH(panel_signed)(v, r, scale, zero, reinterpret_cast<int8_t*>(to), stride);
+  else
+    HWY_DYNAMIC_DISPATCH(panel_unsigned)(v, r, scale, zero, to, stride);
 }
 void flip_row(const uint8_t* from, int64_t n, uint8_t by, uint8_t* to) noexcept {
   HWY_DYNAMIC_DISPATCH(flip)(from, n, by, to);
