@@ -3,41 +3,17 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/graph/graph.hpp"
-#include "core/graph/infer.hpp"
-#include "core/graph/text_form.hpp"
-#include "core/pipeline/pipeline.hpp"
-#include "tests/support/test_paths.hpp"
+#include "tests/kernels/cpu_graphs.hpp"
 
 using namespace tenon;
 using Catch::Matchers::Contains;
 
 namespace {
 
-Engine& engine() {
-  static Engine* const made = [] {
-    set_install_root(test::build_dir());
-    Diagnostics findings;
-    auto manifest = parse_manifest(
-        "test.json",
-        R"({"schema": "tenon.pipeline/1", "plugins": ["ops", "memory", "cpu"], "rules": [], "pipeline": []})",
-        ".", {}, findings);
-    findings.throw_if_errors(2);
-    return new Engine(*manifest);  // plugins stay open until the end
-  }();
-  return *made;
-}
-
 std::unique_ptr<Graph> graph() {
-  Diagnostics findings;
-  auto made = parse(
-      "graph \"g\" {\n  opset \"\" 28\n  input %x: float32[64]\n  %a = Tanh(%x) name \"first\"\n"
-      "  %y = Gelu(%a) name \"second\"\n  output %y as \"y\"\n}\n",
-      &engine().registries(), findings);
-  findings.throw_if_errors(2);
-  infer_graph(*made, findings);
-  findings.throw_if_errors(2);
-  return made;
+  return test::graph_of(
+      "  input %x: float32[64]\n  %a = Tanh(%x) name \"first\"\n  %y = Gelu(%a) name \"second\"\n"
+      "  output %y as \"y\"\n");
 }
 
 struct Ran {
@@ -51,7 +27,7 @@ struct Ran {
     options.explain = true;
     options.kernels.deny = std::move(deny);
     inputs = {{"x", {TN_FLOAT32, 1, dims, x.data(), 256}, nullptr}};
-    session = std::make_unique<Session>(graph(), engine().registries(), options);
+    session = std::make_unique<Session>(graph(), test::engine().registries(), options);
     session->run(inputs);
   }
 };
@@ -66,7 +42,7 @@ TEST_CASE("each kernel that takes a node is timed there, the chosen one first") 
              Contains("Tanh first: kernel tenon.cpu.tanh/1") && Contains("* tenon.cpu.tanh/1  cost"));
   REQUIRE(nodes[0].able.size() >= 2);  // the reference too
   CHECK(nodes[0].able[0] == nodes[0].kernel);
-  const auto times = time_kernels(*graph(), engine().registries(), ran.options, nodes[0], ran.inputs);
+  const auto times = time_kernels(*graph(), test::engine().registries(), ran.options, nodes[0], ran.inputs);
   REQUIRE(times.size() == nodes[0].able.size());
   for (size_t i = 0; i < times.size(); ++i) {
     CHECK(times[i].kernel == nodes[0].able[i]);
@@ -83,7 +59,7 @@ TEST_CASE("each kernel that takes a node is timed there, the chosen one first") 
 TEST_CASE("a pin leaves one kernel to time, a denial says so") {
   Ran ran;
   ran.options.kernels.pin["first"] = "tenon.cpu.tanh/1";
-  ran.session = std::make_unique<Session>(graph(), engine().registries(), ran.options);
+  ran.session = std::make_unique<Session>(graph(), test::engine().registries(), ran.options);
   ran.session->run(ran.inputs);
   CHECK(nodes_of(*ran.session, "first").at(0).able == std::vector<std::string>{"tenon.cpu.tanh/1"});
   const Ran denied({"tenon.cpu.tanh*"});

@@ -52,19 +52,16 @@ void decompose_quantised_gemm(Editor& e, const Node& n) {
   });
 }
 
-OpBuilder& define_here(Plugin& p, const char* name, const char* doc) {
-  for (const Schema& row : rows)
-    if (std::string_view(row.name) == name) return define(p, row).doc(doc);
-  fail(std::string("quantised_products.cpp has no row for ") + name);
-}
-
 }  // namespace
 
 void add_quantised_products(Plugin& p) {
-  define_here(p, "QuantizedConv", "Conv of dequantised operands, quantised.")
+  const auto& [conv, gemm] = rows;
+  define(p, conv)
+      .doc("Conv of dequantised operands, quantised.")
       .infer<infer_quantised_conv>()
       .decompose<decompose_quantised_conv>();
-  define_here(p, "QuantizedGemm", "A B + C of dequantised operands, quantised.")
+  define(p, gemm)
+      .doc("A B + C of dequantised operands, quantised.")
       .infer<infer_quantised_gemm>()
       .decompose<decompose_quantised_gemm>();
 }
